@@ -1,0 +1,271 @@
+"""The A-step: which few source rows, and how much of each, rebuild the target.
+
+    minimise over A (n_source, n_target)
+
+        mu/(2 n_target) |A'(X_source - c) - (H_target - c)|^2  +  lam sum_i w_i |A_i|
+
+a group lasso whose groups are the source rows (the published form has c = 0 and w = 1). In ``B_i = w_i A_i``,
+``x_i = (X_source_i - c) / w_i`` and ``alpha = lam n_target / mu`` it is the plain ``1/2 |Y - B'X|^2 + alpha sum |B_i|``.
+
+Few rows take part, so the problem is solved in a *working set*: start from the rows that pull hardest, solve there
+(`group_lasso`), scan the whole pool once for rows that pull harder than alpha, take them in, repeat. Each scan also
+gives the duality gap over the whole pool, which certifies the answer: with residual ``R = Y - B'X`` the dual point is
+``R min(1, alpha / max_i |R x_i|)``. Only the scan touches the whole pool, in blocks of rows.
+
+More target rows than features: the columns of A are rotated so that only d of them matter, and rotated back; row norms
+do not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, sparse
+
+from .group_lasso import relative_gap, row_norms, solve_group_lasso
+
+__all__ = ["MappingSolution", "lam_max", "lengths_around", "map_source", "row_blocks", "solve_mapping"]
+
+BLOCK_BYTES = 2**24
+FIRST_ROWS = 100
+MAX_PASSES = 50
+
+
+@dataclass(frozen=True)
+class MappingSolution:
+    """A solved mapping and its certificate.
+
+    ``mapping`` is SciPy CSR (n_source, n_target), only the rows that matter are stored; ``gap`` the duality gap over
+    the objective; ``n_passes`` scans of the pool; ``dual_score`` (n_source,): 1 on the rows that matter, less the
+    farther a row is from mattering; ``converged`` whether the gap asked for was reached; ``lam_max`` the least lam at
+    which the mapping is zero.
+    """
+
+    mapping: sparse.csr_array
+    gap: float
+    n_passes: int
+    dual_score: np.ndarray
+    converged: bool
+    lam_max: float
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The standardised problem: pool, centre, row weights, responses Y (T, d) and their rotation, alpha."""
+
+    X_source: np.ndarray
+    center: np.ndarray | None
+    row_weights: np.ndarray | None
+    Y: np.ndarray
+    rotation: np.ndarray | None
+    alpha: float
+
+
+def lam_max(X_source, H_target, mu=1.0, *, center=None, row_weights=None):
+    """Return the smallest lam at which no source row is used: (mu/n_target) max_i |(H_target - c)(x_i - c)| / w_i.
+
+    Parameters
+    ----------
+    X_source : ndarray, shape (n_source, d)
+    H_target : ndarray, shape (n_target, d)
+    mu : float, default 1.0
+    center : ndarray, shape (d,), optional
+        The point c; zero when not given.
+    row_weights : ndarray, shape (n_source,), optional
+        The weights w of the penalty; one when not given.
+
+    Returns
+    -------
+    float
+    """
+    problem = _standardise(X_source, H_target, 1.0, mu, center, row_weights)
+    return float(_scan(problem, problem.Y).max(initial=0)) * mu / len(H_target)
+
+
+def solve_mapping(
+    X_source,
+    H_target,
+    *,
+    lam,
+    mu=1.0,
+    tol=1e-4,
+    start=None,
+    center=None,
+    row_weights=None,
+):
+    """Solve the A-step to a relative duality gap.
+
+    Parameters
+    ----------
+    X_source : ndarray, shape (n_source, d)
+        The pool.
+    H_target : ndarray, shape (n_target, d)
+        What is to be rebuilt from the pool.
+    lam : float
+        Weight of the row norms, positive. At `lam_max` and above the answer is zero.
+    mu : float, default 1.0
+        Weight of the domain mapping.
+    tol : float, default 1e-4
+        Relative duality gap to reach over the whole pool.
+    start : MappingSolution or sparse or ndarray, shape (n_source, n_target), optional
+        A mapping to start from; its rows fix the first working set.
+    center : ndarray, shape (d,), optional
+        The point c in whose coordinates the mapping acts; zero when not given.
+    row_weights : ndarray, shape (n_source,), optional
+        Positive weights w of the penalty; one when not given.
+
+    Returns
+    -------
+    MappingSolution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from selftaught.relevance import lam_max, solve_mapping
+    >>> rng = np.random.default_rng(0)
+    >>> X_source = rng.standard_normal((50, 8))
+    >>> H_target = X_source[:3] + 0.01 * rng.standard_normal((3, 8))
+    >>> solved = solve_mapping(X_source, H_target, lam=0.5 * lam_max(X_source, H_target))
+    >>> solved.mapping.shape, solved.gap <= 1e-4
+    ((50, 3), True)
+    """
+    if not lam > 0:
+        raise ValueError(f"lam must be positive, got {lam}. It weighs the row norms; see lam_max for its useful range.")
+    problem = _standardise(X_source, H_target, lam, mu, center, row_weights)
+    first_pull = _scan(problem, problem.Y)
+    rows, B, gap, n_passes, pull = _solve_in_working_set(problem, tol, first_pull, _start_norms(start, row_weights))
+    return MappingSolution(
+        mapping=_to_csr(problem, rows, B, len(H_target)),
+        gap=gap,
+        n_passes=n_passes,
+        dual_score=pull / problem.alpha,
+        converged=gap <= tol,
+        lam_max=lam * float(first_pull.max(initial=0)) / problem.alpha,
+    )
+
+
+def map_source(mapping, X_source, center=None):
+    """Return what the mapping makes of the source for each target row: A'(X_source - c) + c, shape (n_target, d)."""
+    mapping = sparse.csr_array(mapping)
+    rows = np.flatnonzero(np.diff(mapping.indptr))
+    part = X_source[rows] if center is None else X_source[rows] - center
+    mapped = mapping[rows].T @ part if len(rows) else np.zeros((mapping.shape[1], X_source.shape[1]))
+    return (mapped if center is None else mapped + center).astype(X_source.dtype, copy=False)
+
+
+def _standardise(X_source, H_target, lam, mu, center, row_weights):
+    """Gather the problem in its plain form; tasks are rotated where there are more of them than features."""
+    Y = np.asarray(H_target, dtype=np.float64)
+    if center is not None:
+        Y = Y - center
+    rotation = None
+    if Y.shape[0] > Y.shape[1]:
+        rotation, Y = linalg.qr(Y, mode="economic", check_finite=False)
+    return _Problem(X_source, center, row_weights, Y, rotation, lam * len(H_target) / mu)
+
+
+def _solve_in_working_set(problem, tol, pull, norms):
+    """Return live rows, their B, the gap over the pool, the number of scans and every row's pull |R x_i|."""
+    alpha, Y = problem.alpha, problem.Y
+    response_square = float(np.vdot(Y, Y))
+    rows, B, R = np.empty(0, np.intp), np.empty((0, len(Y))), Y
+    gap = relative_gap(response_square, response_square, pull.max(initial=0), 0.0, alpha)
+    n_passes, stalled = 1, False
+    working = _first_rows(pull, alpha, norms)
+    eta = _first_norms(problem, pull, working, norms)
+    while gap > tol and n_passes < MAX_PASSES and not stalled and len(working):
+        # A set that still lacks rows deserves no more accuracy than it can keep.
+        inner_tol = max(tol / 2, min(gap, 1.0) / 50)
+        Xw = _standard_rows(problem, working)
+        solved = solve_group_lasso(Xw @ Xw.T, Xw @ Y.T, alpha, response_square, eta=eta, tol=inner_tol)
+        rows, B, R = working[solved.rows], solved.B, Y - solved.B.T @ Xw[solved.rows]
+        pull, previous = _scan(problem, R), gap
+        gap = relative_gap(np.vdot(R, R), np.vdot(R, Y), pull.max(), row_norms(B).sum(), alpha)
+        n_passes += 1
+        joining = _joining_rows(pull, alpha, working, len(rows))
+        stalled = len(joining) == 0 and solved.n_steps == 0 and gap >= previous
+        working = np.concatenate([rows, joining])
+        eta = np.concatenate([solved.eta, np.zeros(len(joining))])
+    return rows, B, float(gap), n_passes, pull
+
+
+def _first_rows(pull, alpha, norms):
+    """Return the first working set: the start's rows and the rows that pull hardest."""
+    hardest = np.argsort(-pull, kind="stable")[:FIRST_ROWS]
+    hardest = hardest[pull[hardest] > alpha]
+    return hardest if norms is None else np.union1d(hardest, np.flatnonzero(norms))
+
+
+def _first_norms(problem, pull, working, norms):
+    """Return first guesses of |B_i|: the start's, or each row's own best move shared among all."""
+    length = row_norms(_standard_rows(problem, working))
+    alone = np.clip(pull[working] - problem.alpha, 0, None) / np.maximum(length**2, np.finfo(float).tiny)
+    if norms is None or not norms[working].any():
+        return alone / max(1, len(working))
+    return norms[working]
+
+
+def _joining_rows(pull, alpha, working, n_live):
+    """Return the rows outside the working set that pull harder than alpha, hardest first, at most a doubling."""
+    harder = np.flatnonzero(pull > alpha)
+    outside = np.setdiff1d(harder, working, assume_unique=True)
+    hardest = np.argsort(-pull[outside], kind="stable")
+    return outside[hardest[: max(FIRST_ROWS, 2 * n_live)]]
+
+
+def _start_norms(start, row_weights):
+    """Return w_i |A_i| of a mapping to start from."""
+    if start is None:
+        return None
+    mapping = sparse.csr_array(start.mapping if isinstance(start, MappingSolution) else start)
+    norms = np.sqrt(mapping.multiply(mapping).sum(axis=1)).ravel()
+    return norms if row_weights is None else norms * row_weights
+
+
+def _standard_rows(problem, rows):
+    """Return (x_i - c) / w_i for the given rows, float64."""
+    part = problem.X_source[rows].astype(np.float64)
+    if problem.center is not None:
+        part -= problem.center
+    if problem.row_weights is not None:
+        part /= problem.row_weights[rows, None]
+    return part
+
+
+def _scan(problem, R):
+    """Return the pull |R x_i| of every standardised row, reading the pool once in blocks."""
+    X, center = problem.X_source, problem.center
+    directions = R.T.astype(X.dtype)
+    offset = 0 if center is None else (np.asarray(center, X.dtype) @ directions)
+    pull = np.empty(len(X))
+    for rows in row_blocks(X, len(R)):
+        pull[rows] = row_norms(X[rows] @ directions - offset)
+    return pull if problem.row_weights is None else pull / problem.row_weights
+
+
+def lengths_around(X, center):
+    """Return the length of each row around a point, float64, in blocks of rows."""
+    lengths = np.empty(len(X))
+    for rows in row_blocks(X, X.shape[1]):
+        lengths[rows] = row_norms(X[rows] - center)
+    return lengths
+
+
+def row_blocks(X, width):
+    """Yield slices of rows for which ``width`` numbers a row take about BLOCK_BYTES."""
+    step = max(1, BLOCK_BYTES // (width * X.dtype.itemsize))
+    for begin in range(0, len(X), step):
+        yield slice(begin, begin + step)
+
+
+def _to_csr(problem, rows, B, n_target):
+    """Undo rotation and weights, and store the live rows in pool order."""
+    A = B if problem.rotation is None else B @ problem.rotation.T
+    if problem.row_weights is not None:
+        A = A / problem.row_weights[rows, None]
+    order = np.argsort(rows)
+    indptr = np.zeros(len(problem.X_source) + 1, dtype=np.int64)
+    indptr[rows + 1] = n_target
+    data, columns = A[order].ravel(), np.tile(np.arange(n_target), len(rows))
+    return sparse.csr_array((data, columns, np.cumsum(indptr)), shape=(len(problem.X_source), n_target))
