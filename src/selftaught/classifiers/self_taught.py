@@ -1,0 +1,355 @@
+"""The classifier that learns from a labelled target and an unlabelled source, with any selector.
+
+fit -> read and scale -> selector (stage 1) -> labels (stage 2a) -> transfer curve and guard -> classifier (stage 2b)
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from .._parameters import Choice, Interval, check_parameters
+from ..labeling import weighted_copies
+from ..model_selection import Transfer, curve_sizes, judge_transfer, make_folds, measure_curve
+from ..scaling import IdentityScaling, fit_scaling
+from ..selectors import GASTLSelector
+from ..softmax import fit_softmax_path, softmax_scores
+from ..source import as_source
+from .labelled_source import fit_frame, label_source
+from .softmax import SoftmaxClassifier, encode_classes
+
+__all__ = ["SelfTaughtClassifier", "TransferRefused"]
+
+FLOATS = (np.float64, np.float32)
+
+
+class TransferRefused(RuntimeError):
+    """Raised with ``guard="raise"`` where the source would not help."""
+
+
+class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
+    """Learn from a few labelled rows and the rows of an unlabelled source that help.
+
+    A selector says which source rows matter; these get pseudo-labels and join the labelled rows in training, with
+    weights. Cross-validation on the labelled rows decides how many to use, and whether to use any.
+
+    Parameters
+    ----------
+    selector : selector, default None
+        Who chooses: `GASTLSelector()` when not given, or any other of `selftaught`.
+    transferability : {"gaussian", "mapping"}, default "gaussian"
+        How the class of a source row is found: by its distance to the class means in the selector's coordinates, or
+        by the target rows that the selector's mapping connects it with.
+    average : bool, default False
+        With ``transferability="mapping"``: mean over the rows of a class in place of the published sum, which favours
+        large classes.
+    labels : {"soft", "hard", "uniform"}, default "soft"
+        Pseudo-labels: shares of all classes, the likeliest class, or (a control) no information.
+    n_select : "auto", int or float, default "auto"
+        Source rows to use: chosen on the transfer curve, a number, or a fraction of the source. Rows of weight zero
+        are never used.
+    sigma2 : "median" or float, default "median"
+        Variance of the Gaussians; 1.0 as published.
+    guard : {"fallback", "warn", "raise", "off"}, default "fallback"
+        What to do where cross-validation finds that the source does not help: learn from the target only, use the
+        source all the same with a warning, raise `TransferRefused`, or do not ask.
+    estimator : classifier, default None
+        Trained in the end: `SoftmaxClassifier()` when not given, or any scikit-learn classifier that takes sample
+        weights (a soft label becomes one weighted copy for each class).
+    rows : {"unit", "scaled"}, default "unit"
+        What the classifier sees: rows around the mean of source and target, scaled to unit length, or the scaled
+        features themselves, as published.
+    scale : bool, default True
+        Bring every feature to [0.1, 0.9] over source and target.
+    cv : int, splitter or None, default None
+        Folds of the guard: 5 folds, twice, or fewer where a class is smaller.
+    n_jobs : int, default None
+        Folds worked on at once.
+    random_state : int, RandomState or None, default None
+        For the folds, and for a selector without a seed of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+    relevance_, weights_ : ndarray, shape (n_source,)
+        Of every source row; see the selector.
+    ranking_ : ndarray of int, shape (n_source,)
+        Source rows, most relevant first.
+    selected_ : ndarray of int
+        Source rows learned from, most relevant first; empty where transfer was refused.
+    pseudo_labels_ : ndarray, shape (len(selected_), n_classes)
+        Class probabilities given to these rows.
+    transfer_ : Transfer
+        Whether the source was used, the estimated gain and the reason in words.
+    selector_, classifier_ : fitted selector and classifier
+    diagnostics_ : Diagnostics or None
+        Of the selector, where it has any.
+    source_index_ : ndarray, shape (n_source,)
+        Row ids of the source.
+
+    Examples
+    --------
+    >>> from selftaught import NeighborSelector, SelfTaughtClassifier, SourcePool
+    >>> from selftaught.datasets import load_demo
+    >>> problem = load_demo()
+    >>> clf = SelfTaughtClassifier(NeighborSelector(), n_select=50, random_state=0)
+    >>> clf = clf.fit(problem.X, problem.y, X_source=SourcePool(problem.X_source))
+    >>> len(clf.relevance_) == len(problem.X_source)
+    True
+    """
+
+    __metadata_request__fit = {"X_source": True}
+
+    _allowed = dict(
+        transferability=(Choice(("gaussian", "mapping")),),
+        average=(Choice((True, False)),),
+        labels=(Choice(("hard", "soft", "uniform")),),
+        n_select=(Choice(("auto",)), Interval(0)),
+        sigma2=(Choice(("median",)), Interval(0, open_low=True)),
+        guard=(Choice(("fallback", "warn", "raise", "off")),),
+        rows=(Choice(("unit", "scaled")),),
+        scale=(Choice((True, False)),),
+    )
+
+    def __init__(
+        self,
+        selector=None,
+        *,
+        transferability="gaussian",
+        average=False,
+        labels="soft",
+        n_select="auto",
+        sigma2="median",
+        guard="fallback",
+        estimator=None,
+        rows="unit",
+        scale=True,
+        cv=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.selector = selector
+        self.transferability = transferability
+        self.average = average
+        self.labels = labels
+        self.n_select = n_select
+        self.sigma2 = sigma2
+        self.guard = guard
+        self.estimator = estimator
+        self.rows = rows
+        self.scale = scale
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y, *, X_source=None):
+        """Learn from the labelled rows and whatever helps of the source.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_target, d)
+            The labelled rows.
+        y : array-like, shape (n_target,)
+            Their classes, of any type.
+        X_source : SourcePool or anything it takes, shape (n_source, d), optional
+            The unlabelled rows, columns matched by name with those of X. Without a source, learns from X alone.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._allowed)
+        X, y = validate_data(self, X, y, dtype=FLOATS)
+        self.classes_, codes = encode_classes(y)
+        pool = self._read_source(X, X_source)
+        rng = check_random_state(self.random_state)
+        self.selector_ = self._new_selector(rng).fit(X, X_source=pool)
+        self._keep_selection()
+        self.frame_ = self._fit_frame(pool, X)
+        source = self._label(self.selector_, pool, X, codes, self.frame_)
+        self.transfer_ = self._decide(X, codes, pool, source, rng)
+        self._finish(X, codes, source)
+        return self
+
+    def _read_source(self, X, X_source):
+        if X_source is None:
+            return None
+        names = getattr(self, "feature_names_in_", None)
+        return as_source(X_source, n_target=len(X), n_features=X.shape[1], feature_names=names)
+
+    def _new_selector(self, rng):
+        """Return an unfitted selector, seeded where the user left it open."""
+        selector = clone(self._make_selector())
+        if "random_state" in selector.get_params() and selector.random_state is None:
+            selector.set_params(random_state=rng.randint(2**31 - 1))
+        if self.transferability == "mapping" and not selector.has_mapping:
+            raise ValueError(
+                f"transferability='mapping' needs a selector that maps source rows to target rows, and "
+                f"{type(selector).__name__} does not. Use transferability='gaussian'."
+            )
+        return selector
+
+    def _make_selector(self):
+        return GASTLSelector() if self.selector is None else self.selector
+
+    def _keep_selection(self):
+        selector = self.selector_
+        self.relevance_, self.weights_, self.ranking_ = selector.relevance_, selector.weights_, selector.ranking_
+        self.source_index_ = selector.source_index_
+        self.diagnostics_ = getattr(selector, "diagnostics_", None)
+
+    def _fit_frame(self, pool, X):
+        scaling = fit_scaling(pool, X) if self.scale else IdentityScaling()
+        return fit_frame(scaling, pool, X, unit=self.rows == "unit")
+
+    def _label(self, selector, pool, X, codes, frame):
+        """Label as many source rows as the transfer curve may need; None without a source."""
+        if pool is None:
+            return None
+        return label_source(
+            selector,
+            pool,
+            X,
+            codes,
+            len(self.classes_),
+            frame,
+            most=pool.n_rows if self.n_select == "auto" else self._asked_for(pool.n_rows),
+            transferability=self.transferability,
+            average=self.average,
+            labels=self.labels,
+            sigma2=self.sigma2,
+        )
+
+    def _asked_for(self, n_source):
+        """Return n_select as a number of rows."""
+        if isinstance(self.n_select, float):
+            if self.n_select > 1:
+                raise ValueError(
+                    f"n_select as a float is a fraction of the source, at most 1.0, got {self.n_select}. "
+                    "Pass an int for a number of rows."
+                )
+            return round(self.n_select * n_source)
+        return int(self.n_select)
+
+    def _decide(self, X, codes, pool, source, rng):
+        """Return the verdict: how many source rows to use, and why."""
+        n_usable = 0 if source is None else len(source.rows)
+        if n_usable == 0:
+            reason = "no source was given" if source is None else "no source row is relevant, or n_select is 0"
+            if source is not None and self.n_select != 0:
+                warnings.warn(f"Learning from the target only: {reason}.", UserWarning, stacklevel=3)
+            return _untested(False, 0, f"Not used: {reason}.")
+        if self.guard == "off" and self.n_select != "auto":
+            return _untested(True, n_usable, "Used without asking: guard='off'.")
+        folds = make_folds(codes, self.cv, rng)
+        if folds is None:
+            return self._decide_untested(n_usable)
+        sizes = curve_sizes("auto" if self.n_select == "auto" else n_usable, n_usable)
+        return self._apply_guard(judge_transfer(self._measure_curve(X, codes, pool, folds, sizes)))
+
+    def _decide_untested(self, n_usable):
+        """The target is too small for folds: say so, and use what is relevant (see docs/decisions)."""
+        return _untested(
+            True,
+            n_usable,
+            "Used untested: the smallest class has too few labelled rows for cross-validation, so whether the source "
+            "helps cannot be told from this target.",
+        )
+
+    def _measure_curve(self, X, codes, pool, folds, sizes):
+        """Score every size in every fold, all of it refitted on the fold's own training rows."""
+
+        def score_fold(train, test, sizes):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # said once, of the fit on all rows
+                selector = clone(self.selector_).fit(X[train], X_source=pool)
+            frame = self._fit_frame(pool, X[train])
+            source = self._label(selector, pool, X[train], codes[train], frame)
+            fold = frame.apply(X[train]), codes[train], source, frame.apply(X[test]), codes[test]
+            return self._score_sizes(*fold, np.minimum(sizes, len(source.rows)))
+
+        return measure_curve(score_fold, folds, sizes, n_jobs=self.n_jobs)
+
+    def _score_sizes(self, X, codes, source, X_test, codes_test, sizes):
+        """Return the accuracy on held-out rows of the classifier trained with each number of source rows."""
+        estimator = self._new_estimator()
+        if not isinstance(estimator, SoftmaxClassifier):
+            return [np.mean(self._train(X, codes, source, p).predict(X_test) == codes_test) for p in sizes]
+        targets = np.eye(len(self.classes_))[codes]
+        distinct, position = np.unique(sizes, return_inverse=True)
+        ranked = source.X, source.labels, source.weights
+        fits = fit_softmax_path(X, targets, *ranked, distinct, **estimator.options())
+        hits = [np.mean(softmax_scores(X_test, fit).argmax(axis=1) == codes_test) for fit in fits]
+        return np.asarray(hits)[position]
+
+    def _apply_guard(self, verdict):
+        """Turn the verdict on the curve into what ``guard`` says to do about it."""
+        if verdict.used:
+            return verdict
+        if self.guard == "raise":
+            raise TransferRefused(f"{verdict.reason} Set guard='fallback' to learn from the target only.")
+        if self.guard == "fallback":
+            return verdict
+        reason = verdict.reason.replace("Not used:", "Used against the evidence:", 1)
+        if self.guard == "warn":
+            warnings.warn(reason, UserWarning, stacklevel=4)
+        return replace(verdict, used=True, n_select=verdict.best_size, reason=reason)
+
+    def _finish(self, X, codes, source):
+        """Train the final classifier on the target and the source rows that the verdict allows."""
+        p = self.transfer_.n_select
+        self.selected_ = np.arange(0) if source is None else source.rows[:p]
+        self.pseudo_labels_ = np.empty((0, len(self.classes_))) if source is None else source.labels[:p]
+        self.classifier_ = self._train(self.frame_.apply(X), codes, source, p)
+
+    def _new_estimator(self):
+        return SoftmaxClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _train(self, X, codes, source, p):
+        """Return a classifier of class codes trained on the target and the first p source rows."""
+        estimator = self._new_estimator()
+        targets = np.eye(len(self.classes_))[codes]
+        rows, labels, weights = X, targets, np.ones(len(X))
+        if p:
+            rows = np.concatenate([X, source.X[:p]])
+            labels = np.concatenate([targets, source.labels[:p]])
+            weights = np.concatenate([weights, source.weights[:p]])
+        if isinstance(estimator, SoftmaxClassifier):
+            estimator.classes_ = np.arange(len(self.classes_))
+            estimator.n_features_in_ = X.shape[1]
+            return estimator.fit_labels(rows, labels, weights)
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(
+                f"estimator must take sample weights, and {type(estimator).__name__}.fit has no sample_weight. "
+                "Choose one that does, such as LogisticRegression, or leave estimator=None."
+            )
+        copies, copy_codes, copy_weights = weighted_copies(rows, labels, weights)
+        return estimator.fit(copies, copy_codes, sample_weight=copy_weights)
+
+    def predict(self, X):
+        """Return the class of each row, shape (n,)."""
+        return self.classes_[self.classifier_.predict(self._rows(X))]
+
+    def predict_proba(self, X):
+        """Return class probabilities, shape (n, n_classes); needs an ``estimator`` that has them."""
+        return self.classifier_.predict_proba(self._rows(X))
+
+    def score_source(self, X_source):
+        """Score source rows never seen; see the selector."""
+        check_is_fitted(self)
+        return self.selector_.score_source(X_source)
+
+    def _rows(self, X):
+        check_is_fitted(self)
+        return self.frame_.apply(validate_data(self, X, dtype=FLOATS, reset=False))
+
+
+def _untested(used, n_select, reason):
+    """Return a verdict that no fold has tested."""
+    nan = float("nan")
+    return Transfer(used, False, n_select, nan, nan, nan, 0, 0, 0, reason)

@@ -1,0 +1,8 @@
+"""Who chooses source rows: GASTL and the controls."""
+
+from .base import SourceSelector as SourceSelector
+from .controls import AllSelector as AllSelector
+from .controls import NeighborSelector as NeighborSelector
+from .controls import RandomSelector as RandomSelector
+from .gastl import Diagnostics as Diagnostics
+from .gastl import GASTLSelector as GASTLSelector
