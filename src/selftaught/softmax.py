@@ -43,8 +43,9 @@ __all__ = [
 # The Hessian of the softmax is the rows' second moment times p(1 - p), which goes from 1/n_classes at the start towards
 # 0 where the fit is sure. On real features any factor between 0.1 and 1 gave nearly the same number of iterations.
 CURVATURE = 0.3
-# Up to here (60 was the most seen) rounding in the products hides from the line search whether a step is an improvement.
-ROUNDING = 128
+# Below this gradient (relative to the rows) rounding hides from a line search whether a step is an improvement: L-BFGS
+# was seen to stall at up to 1.5e-5 in float32 and 5e-9 in float64.
+LEAST_TOL = {"float32": 3e-5, "float64": 1e-8}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +105,8 @@ def fit_softmax(
     tol : float, default 1e-6
         The fit stops when the gradient's norm is at most ``tol`` times the root mean square length of the rows
         (centred, when there is an intercept): the gradient that an error of about ``tol`` in every label would leave.
-        Below 128 units in the last place of X (1.5e-5 for float32) rounding decides, and the tolerance is raised to
-        that; 0 stands for running ``max_iter`` iterations whatever the gradient.
+        Less than 1e-8 (3e-5 for float32) is lost in rounding and raised to that; 0 stands for running ``max_iter``
+        iterations whatever the gradient.
     history : int, default 10
         Updates that L-BFGS remembers.
     start : SoftmaxFit, default None
@@ -120,6 +121,11 @@ def fit_softmax(
     -----
     With ``l2=0`` and classes that can be separated the objective has no minimiser: coefficients grow for as long as
     the fit goes on.
+
+    What the changes of coordinates bring, in total time against L-BFGS on Theta at the same tolerance (Caltech-101, 1000
+    and 1280 features, 10 or 20 classes, one thread, ``l2=1e-4``): 3 to 6 times faster with 100 to 1000 rows, 5 to 7
+    times with 2700, where L-BFGS on Theta reaches its 400 iterations and the fit here ends after 20 to 60. The span of
+    the rows alone, which is what ``l2=0`` has, is 4.5 times faster with 100 rows, 3 with 300, 2 with 600.
 
     Examples
     --------
@@ -366,7 +372,7 @@ def _minimise(theta, rows, mass, penalty, scale, length, max_iter, tol, history)
     """Minimise over ``phi = theta / scale``; the solution in theta, and how the search ended."""
     scale = scale.astype(rows.dtype).astype(np.float64)  # the same numbers on both sides of every product
     X, l2 = rows * scale.astype(rows.dtype), penalty * scale**2
-    goal = max(tol, ROUNDING * np.finfo(rows.dtype).eps) * length if tol > 0 else 0.0
+    goal = max(tol, LEAST_TOL[rows.dtype.name]) * length if tol > 0 else 0.0
     steepness = np.inf
 
     def gradient_norm(gradient):

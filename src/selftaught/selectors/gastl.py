@@ -75,9 +75,9 @@ class GASTLSelector(SourceSelector):
         Whether ``smoothness`` is divided by the number of rows, like the other terms, or not, as published.
     scale : bool, default True
         Bring every feature to [0.1, 0.9] over source and target; switch off for data that already lie inside (0, 1).
-    max_outer : int, default 3
+    max_outer : int, default 2
         Rounds of training the autoencoder and solving the mapping.
-    max_inner : int, default 10
+    max_inner : int, default 5
         L-BFGS iterations in a round.
     history : int, default 20
         Updates that L-BFGS remembers.
@@ -160,8 +160,8 @@ class GASTLSelector(SourceSelector):
         init="spectral",
         graph_scaling="mean",
         scale=True,
-        max_outer=3,
-        max_inner=10,
+        max_outer=2,
+        max_inner=5,
         history=20,
         tol=1e-4,
         random_state=None,
