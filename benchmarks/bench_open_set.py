@@ -146,18 +146,22 @@ def print_table(records):
     for (features, labels), by_method in cells.items():
         base = np.array([r["accuracy"] for r in by_method["target only"]])
         print(f"\n{features}, {labels} labelled per class, {len(base)} seeds")
-        print(f"{'method':28} {'P@20':>5} {'P@100':>5} {'AP':>5} {'accuracy':>13} {'against target only':>22} "
-              f"{'rows':>5} {'used':>5} {'s':>6}")
+        print(
+            f"{'method':28} {'P@20':>5} {'P@100':>5} {'AP':>5} {'accuracy':>13} {'against target only':>22} "
+            f"{'rows':>5} {'used':>5} {'s':>6}"
+        )
         for method, rows in by_method.items():
             accuracy = np.array([r["accuracy"] for r in rows])
             gap = paired_interval(accuracy - base)
             mean = lambda key, rows=rows: f"{np.mean([r[key] for r in rows]):5.3f}" if key in rows[0] else "     "  # noqa: E731
             used = f"{sum(r['used'] for r in rows):2d}/{len(rows)}" if "used" in rows[0] else ""
-            print(f"{method:28} {mean('p20')} {mean('p100')} {mean('ap')} "
-                  f"{100 * accuracy.mean():6.1f} ± {100 * accuracy.std(ddof=min(1, len(rows) - 1)):4.1f} "
-                  f"{100 * gap.mean:+6.1f} [{100 * gap.low:+5.1f}, {100 * gap.high:+5.1f}] "
-                  f"{np.mean([r.get('selected', 0) for r in rows]):5.0f} {used:>5} "
-                  f"{np.mean([r.get('seconds', 0) for r in rows]):6.2f}")
+            print(
+                f"{method:28} {mean('p20')} {mean('p100')} {mean('ap')} "
+                f"{100 * accuracy.mean():6.1f} ± {100 * accuracy.std(ddof=min(1, len(rows) - 1)):4.1f} "
+                f"{100 * gap.mean:+6.1f} [{100 * gap.low:+5.1f}, {100 * gap.high:+5.1f}] "
+                f"{np.mean([r.get('selected', 0) for r in rows]):5.0f} {used:>5} "
+                f"{np.mean([r.get('seconds', 0) for r in rows]):6.2f}"
+            )
 
 
 def main():
@@ -167,8 +171,13 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--features", nargs="+", default=FEATURES)
     parser.add_argument("--labels", nargs="+", type=int, default=LABELS)
-    parser.add_argument("--published", type=float, default=0.0, metavar="LAM",
-                        help="also run the published form at this lam, which takes minutes a split")
+    parser.add_argument(
+        "--published",
+        type=float,
+        default=0.0,
+        metavar="LAM",
+        help="also run the published form at this lam, which takes minutes a split",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="append the records to this file, one JSON line each")
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The published GASTL, stage 1, as plain as it can be written: the reference of the tests and the peer of the benchmarks.
+"""The published GASTL, stage 1, as plain as it can be written: reference of the tests, peer of the benchmarks.
 
 Nothing here is shared with the library, and nothing is clever: the neighbour graph comes from all n x n similarities,
 reconstruction and mapping are differentiated in two passes, each iteration of the A-step solves a dense n_source x
@@ -99,7 +99,7 @@ def published_theta_step(X_source, X_target, weights, A, laplacian, gamma, mu=1.
         Z = sigmoid(X @ w.W1.T + w.b1)
         D2 = 2 * gamma * (laplacian @ Z) * Z * (1 - Z)
         gradient_graph = (D2.T @ X, D2.sum(axis=0), np.zeros(shapes[2]), np.zeros(shapes[3]))
-        parts = [sum(part).ravel() for part in zip(gradient, gradient_mapping, gradient_graph, strict=True)]
+        parts = [(a + b + c).ravel() for a, b, c in zip(gradient, gradient_mapping, gradient_graph, strict=True)]
         return loss + mapping + gamma * np.sum(Z * (laplacian @ Z)), np.concatenate(parts)
 
     theta = np.concatenate([part.ravel() for part in weights])
@@ -108,10 +108,21 @@ def published_theta_step(X_source, X_target, weights, A, laplacian, gamma, mu=1.
 
 
 def published_gastl(
-    X_source, X_target, lam, gamma, mu, n_hidden, n_outer, n_iter=400, history=100, random_state=None, n_a_iter=20
+    X_source,
+    X_target,
+    lam,
+    gamma,
+    mu,
+    n_hidden,
+    n_outer,
+    n_iter=400,
+    history=100,
+    random_state=None,
+    n_a_iter=20,
+    tol=0.0,
 ):
-    """Alternate the two steps n_outer times from a random autoencoder."""
-    seconds = dict.fromkeys(("graph", "mapping", "autoencoder"), 0.0)
+    """Alternate the two steps n_outer times from a random autoencoder, or until the objective falls less than tol."""
+    seconds = {"graph": 0.0, "mapping": 0.0, "autoencoder": 0.0}
 
     def timed(step, function, *args, **kwargs):
         begin = time.perf_counter()
@@ -132,4 +143,6 @@ def published_gastl(
         H_target = forward(X_target, weights)[1]
         A = timed("mapping", published_a_step, X_source, H_target, lam, mu, n_a_iter, start=A)
         path.append(published_objective(X_source, X_target, weights, A, laplacian, lam, gamma, mu))
+        if path[-2] - path[-1] < tol * path[-2]:
+            break
     return PublishedSolution(weights, A, path, seconds)

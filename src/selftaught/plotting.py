@@ -11,6 +11,7 @@ imported when a display draws: ``pip install 'selftaught[plot]'``.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +21,8 @@ from .source import as_source
 __all__ = ["ObjectiveDisplay", "RelevanceDisplay", "SourceImagesDisplay", "TransferCurveDisplay"]
 
 ACCENT, INK, GREY, PALE = "#00875f", "#333333", "#8c8c8c", "#c8c8c8"
-MARKER = dict(marker="o", markersize=5, markeredgecolor="white", markeredgewidth=0.8)
+TITLE = 11
+MARKER: dict[str, Any] = dict(marker="o", markersize=5, markeredgecolor="white", markeredgewidth=0.8)
 
 
 class TransferCurveDisplay:
@@ -49,8 +51,15 @@ class TransferCurveDisplay:
     >>> problem = load_demo()
     >>> clf = GASTLClassifier(random_state=0).fit(problem.X, problem.y, X_source=SourcePool(problem.X_source))
     >>> TransferCurveDisplay.from_estimator(clf).ax_.get_ylabel()
-    'accuracy on held-out target rows, %'
+    'accuracy on held-out rows, %'
     """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    band_: Any
+    target_only_: Any
+    chosen_: Any
 
     def __init__(self, transfer):
         self.transfer = transfer
@@ -78,34 +87,24 @@ class TransferCurveDisplay:
         self.band_ = ax.fill_between(places, mean - spread, mean + spread, color=PALE, alpha=0.45, linewidth=0)
         self.target_only_ = ax.axhline(mean[0], color=INK, linewidth=1, linestyle=(0, (4, 3)))
         (self.line_,) = ax.plot(places, mean, color=GREY, linewidth=1.6, **MARKER)
-        (self.chosen_,) = ax.plot(places[chosen], mean[chosen], color=ACCENT, linestyle="", **MARKER | {"markersize": 9})
-        ax.annotate(
-            f"{transfer.n_select} used" if transfer.used else "not used",
-            (places[chosen], mean[chosen]),
-            xytext=(0, 9),
-            textcoords="offset points",
-            ha=_towards_middle(chosen, len(places)),
-            color=ACCENT,
-            fontweight="bold",
-        )
-        ax.annotate(
-            "target only",
-            (1, mean[0]),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, -4),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            color=INK,
-        )
+        (self.chosen_,) = ax.plot(places[chosen], mean[chosen], color=ACCENT, linestyle="", **MARKER)
+        self.chosen_.set_markersize(9)
+        used = f"{transfer.n_select} used" if transfer.used else "not used"
+        side = _towards_middle(chosen, len(places))
+        _note(ax, used, (places[chosen], mean[chosen]), (0, 9), ha=side, color=ACCENT, fontweight="bold")
+        at_right = ("axes fraction", "data")
+        _note(ax, "target only", (1, mean[0]), (0, -4), at_right, ha="right", va="top", color=INK)
+        folds = f"band: one standard deviation over {len(curve.scores)} folds"
+        _note(ax, folds, (1, 0), (0, 4), "axes fraction", ha="right", color=GREY, fontsize="small")
         ax.set_xticks(places, [f"{size:,}" for size in curve.sizes])
-        ax.set(xlabel="source rows learned from", ylabel="accuracy on held-out target rows, %")
+        ax.margins(y=0.1)
+        ax.set(xlabel="source rows learned from", ylabel="accuracy on held-out rows, %")
         _title(ax, _short_verdict(transfer))
         return self
 
 
 class ObjectiveDisplay:
-    """The objective of GASTL after each round; it never rises.
+    """The objective of GASTL after each round, relative to its start; it never rises.
 
     Parameters
     ----------
@@ -117,6 +116,10 @@ class ObjectiveDisplay:
     ax_, figure_ : Axes, Figure
     line_ : artist
     """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
 
     def __init__(self, objective_path):
         self.objective_path = np.asarray(objective_path, dtype=float)
@@ -137,12 +140,13 @@ class ObjectiveDisplay:
         """Draw into ``ax``, or a new figure."""
         self.figure_, self.ax_ = _axes(ax)
         rounds = np.arange(len(self.objective_path))
-        (self.line_,) = self.ax_.plot(rounds, self.objective_path, color=ACCENT, linewidth=1.6, **MARKER)
+        share = 100 * self.objective_path / self.objective_path[0]
+        (self.line_,) = self.ax_.plot(rounds, share, color=ACCENT, linewidth=1.6, **MARKER)
         self.ax_.set_xticks(rounds if len(rounds) <= 8 else rounds[:: math.ceil(len(rounds) / 6)])
-        self.ax_.margins(x=0.08, y=0.12)
-        self.ax_.set(xlabel="round", ylabel="objective")
-        fall = 1 - self.objective_path[-1] / self.objective_path[0]
-        _title(self.ax_, f"The objective falls by {100 * fall:.1f}%")
+        self.ax_.locator_params(axis="y", nbins=4)
+        self.ax_.margins(x=0.1, y=0.12)
+        self.ax_.set(xlabel="round", ylabel="objective, % of its start")
+        _title(self.ax_, f"Objective {share[-1] - 100:+.1f}%".replace("-", "−"))
         return self
 
 
@@ -154,7 +158,7 @@ class RelevanceDisplay:
     relevance : array-like, shape (n_source,)
     kind : array-like of str, shape (n_source,), optional
         What each source row is. Then each relevant row is a dot on the line of its kind, and the kinds stand in the
-        order of how many of their rows are relevant.
+        order of how many of their rows are relevant, with that number and the number of all.
     highlight : str or sequence of str, default ()
         Kinds to draw in colour: the ones worth finding.
 
@@ -166,6 +170,11 @@ class RelevanceDisplay:
     artists_ : list of artists
         The line, or the dots of each of ``kinds_``.
     """
+
+    ax_: Any
+    figure_: Any
+    kinds_: list[str]
+    artists_: list[Any]
 
     def __init__(self, relevance, kind=None, *, highlight=()):
         self.relevance = np.asarray(relevance, dtype=float)
@@ -191,7 +200,7 @@ class RelevanceDisplay:
         if self.kind is None:
             self._plot_sorted(n_relevant)
         else:
-            self._plot_kinds()
+            self._plot_kinds(self.kind)
         return self
 
     def _plot_sorted(self, n_relevant):
@@ -201,32 +210,29 @@ class RelevanceDisplay:
         self.artists_ = self.ax_.plot(ranks, shown, color=ACCENT, linewidth=1.6)
         self.ax_.set(xlabel="source rows, most relevant first", ylabel="relevance", ylim=(0, None))
 
-    def _plot_kinds(self):
+    def _plot_kinds(self, kind_of_row):
         is_relevant = self.relevance > 0
-        found = {kind: np.count_nonzero(is_relevant & (self.kind == kind)) for kind in np.unique(self.kind).tolist()}
-        self.kinds_ = sorted(found, key=lambda kind: (-found[kind], kind))
+        kinds, totals = np.unique(kind_of_row, return_counts=True)
+        total = dict(zip(kinds.tolist(), totals.tolist(), strict=True))
+        found = {kind: np.count_nonzero(is_relevant & (kind_of_row == kind)) for kind in total}
+        self.kinds_ = sorted(total, key=lambda kind: (-found[kind], -total[kind], kind))
         self.artists_ = []
         for line, kind in enumerate(self.kinds_):
             color = ACCENT if kind in self.highlight else GREY
-            relevance = self.relevance[is_relevant & (self.kind == kind)]
+            relevance = self.relevance[is_relevant & (kind_of_row == kind)]
             # Steps of the golden ratio spread dots evenly over the line's height, the same way every time.
             heights = line + 0.6 * ((np.arange(len(relevance)) * 0.618034) % 1 - 0.5)
-            self.artists_.append(self.ax_.scatter(relevance, heights, s=14, color=color, alpha=0.75, linewidth=0))
-            self.ax_.annotate(
-                f"{found[kind]:,} of {np.count_nonzero(self.kind == kind):,}",
-                (1, line),
-                xycoords=("axes fraction", "data"),
-                ha="right",
-                va="center",
-                color=color if found[kind] else PALE,
-            )
+            dots = self.ax_.scatter(relevance, heights, s=16, color=color, alpha=0.75, linewidth=0, clip_on=False)
+            self.artists_.append(dots)
+            counts = f"{found[kind]:,} of {total[kind]:,}"
+            _note(self.ax_, counts, (1, line), (6, 0), ("axes fraction", "data"), va="center", color=color)
         self.ax_.set_yticks(range(len(self.kinds_)), self.kinds_)
         for label, kind in zip(self.ax_.get_yticklabels(), self.kinds_, strict=True):
             label.set(color=ACCENT if kind in self.highlight else INK)
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.spines["left"].set_visible(False)
         largest = self.relevance.max(initial=0) or 1.0
-        self.ax_.set(xlabel="relevance", xlim=(0, 1.35 * largest), ylim=(len(self.kinds_) - 0.4, -0.6))
+        self.ax_.set(xlabel="relevance", xlim=(0, 1.03 * largest), ylim=(len(self.kinds_) - 0.4, -0.6))
 
 
 class SourceImagesDisplay:
@@ -251,6 +257,11 @@ class SourceImagesDisplay:
     frames_ : list of artists
         One for each image.
     """
+
+    ax_: Any
+    figure_: Any
+    images_: list[Any]
+    frames_: list[Any]
 
     def __init__(self, most, least, *, most_is_right=None, least_is_right=None, n_columns=8, cmap="gray_r"):
         self.most, self.least = np.asarray(most), np.asarray(least)
@@ -299,7 +310,7 @@ class SourceImagesDisplay:
         """Draw into ``ax``, or a new figure."""
         self.figure_, self.ax_ = _axes(ax)
         self.images_, self.frames_ = [], []
-        self._range = dict(vmin=0, vmax=max(self.most.max(initial=0), self.least.max(initial=0)) or 1.0)
+        self._brightest = max(self.most.max(initial=0), self.least.max(initial=0)) or 1.0
         apart = self.n_columns + 0.7
         self._plot_group("most relevant", self.most, self.most_is_right, left=0)
         self._plot_group("least relevant", self.least, self.least_is_right, left=apart)
@@ -312,16 +323,19 @@ class SourceImagesDisplay:
         from matplotlib.patches import Rectangle
 
         known = "" if is_right is None else f": {np.count_nonzero(is_right)} of {len(images)} truly are"
-        self.ax_.text(left + 0.05, -0.12, f"{name}{known}", color=INK, fontsize="large")
+        self.ax_.text(left + 0.05, -0.12, f"{name}{known}", color=INK, fontsize=TITLE)
         is_right = np.zeros(len(images), bool) if is_right is None else np.asarray(is_right)
         size, pad = 0.90, 0.05
         for i, (image, right) in enumerate(zip(images, is_right, strict=True)):
             line, column = divmod(i, self.n_columns)
             x, y = left + column + pad, line + pad
             extent = (x, x + size, y + size, y)
-            self.images_.append(self.ax_.imshow(image, cmap=self.cmap, extent=extent, **self._range))
-            look = dict(edgecolor=ACCENT, linewidth=2.2) if right else dict(edgecolor=PALE, linewidth=1.2)
-            self.frames_.append(self.ax_.add_patch(Rectangle((x, y), size, size, fill=False, **look)))
+            self.images_.append(
+                self.ax_.imshow(image, cmap=self.cmap, extent=extent, vmin=0, vmax=self._brightest, aspect="equal")
+            )
+            color, width = (ACCENT, 2.2) if right else (PALE, 1.2)
+            frame = Rectangle((x, y), size, size, fill=False, edgecolor=color, linewidth=width)
+            self.frames_.append(self.ax_.add_patch(frame))
 
 
 def _axes(ax):
@@ -341,7 +355,12 @@ def _axes(ax):
 
 
 def _title(ax, text):
-    ax.set_title(text, loc="left", color=INK, fontsize="large")
+    ax.set_title(text, loc="left", color=INK, fontsize=TITLE)
+
+
+def _note(ax, text, point, offset, coordinates: Any = "data", **look):
+    """Write text beside a point, ``offset`` in points away from it."""
+    ax.annotate(text, point, offset, xycoords=coordinates, textcoords="offset points", **look)
 
 
 def _towards_middle(place, n_places):
@@ -350,7 +369,7 @@ def _towards_middle(place, n_places):
 
 
 def _short_verdict(transfer):
-    """The verdict in two short lines."""
+    """The verdict in two short lines, with the gain and its 95% interval."""
     rows = f"{transfer.best_size:,} source rows"
     if not transfer.used:
         verdict = f"Not used: {rows} would not help"
@@ -358,5 +377,7 @@ def _short_verdict(transfer):
         verdict = f"{rows} used against the evidence"
     else:
         verdict = f"{rows} used"
-    gain, low, high = (f"{100 * points:+.1f}".replace("-", "−") for points in (transfer.gain, transfer.low, transfer.high))
-    return f"{verdict}\n{gain} points, 95% interval {low} to {high}"
+    gain, low, high = (
+        f"{100 * points:+.1f}".replace("-", "−") for points in (transfer.gain, transfer.low, transfer.high)
+    )
+    return f"{verdict}\n{gain} points ({low} to {high})"

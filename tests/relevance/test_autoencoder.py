@@ -1,6 +1,7 @@
 """Every derivative against finite differences, the blended aim against the two terms it merges, the starting points."""
 
 from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ N_SOURCE, N_TARGET, D, N_HIDDEN = 13, 5, 7, 4
 N = N_SOURCE + N_TARGET
 
 
-def make_problem(rng, dtype=np.float64):
+def make_problem(rng, dtype: Any = np.float64):
     """Rows, what a mapping makes of the source, a Laplacian and a point theta away from any symmetry."""
     X = rng.uniform(0.1, 0.9, (N, D)).astype(dtype)
     A = rng.normal(0, 0.2, (N_SOURCE, N_TARGET))
@@ -197,8 +198,9 @@ def test_packing_and_unpacking_are_inverse(rng):
     assert [part.shape for part in astuple(auto)] == [(N_HIDDEN, D), (N_HIDDEN,), (D, N_HIDDEN), (D,)]
     assert auto.n_hidden == N_HIDDEN
     assert np.array_equal(pack(auto), theta)
-    assert pack(unpack(theta, D, np.float32)).dtype == np.float64
-    assert {part.dtype for part in astuple(unpack(theta, D, np.float32))} == {np.dtype(np.float32)}
+    single: Any = np.float32
+    assert pack(unpack(theta, D, single)).dtype == np.float64
+    assert {part.dtype for part in astuple(unpack(theta, D, single))} == {np.dtype(single)}
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (1, 5), (5, 1), (3, 7)])
@@ -220,7 +222,8 @@ def test_encode_and_decode_by_the_formula(rng, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_saturated_units_do_not_overflow(dtype):
-    auto = Autoencoder(np.array([[1e20], [-1e20]], dtype), np.zeros(2, dtype), np.ones((1, 2), dtype), np.zeros(1, dtype))
+    W1, W2 = np.array([[1e20], [-1e20]], dtype), np.ones((1, 2), dtype)
+    auto = Autoencoder(W1, np.zeros(2, dtype), W2, np.zeros(1, dtype))
     assert encode(np.ones((1, 1), dtype), auto).tolist() == [[1, 0]]
     theta = pack(auto)
     X = np.ones((3, 1), dtype)
@@ -305,7 +308,7 @@ def test_a_constant_feature_is_rebuilt(rng):
     assert H[:, 3] == pytest.approx(0.3, abs=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="identical rows: the ridge is a subnormal, or the encoder scales up rounding errors")
+@pytest.mark.xfail(strict=True, reason="the ridge is a subnormal, or the encoder scales up rounding errors")
 @pytest.mark.parametrize("entry", [0.3, 0.5])
 def test_identical_rows_are_rebuilt_by_moderate_weights(entry):
     X = np.full((40, 8), entry)

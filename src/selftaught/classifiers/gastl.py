@@ -159,7 +159,7 @@ class GASTLClassifier(SelfTaughtClassifier):
             n_select=n_select,
             sigma2=1.0,
             guard="off",
-            estimator=SoftmaxClassifier(l2=0.0, max_iter=400),
+            estimator=SoftmaxClassifier(l2=0.0, max_iter=400, tol=0.0),
             rows="scaled",
             random_state=random_state,
         )

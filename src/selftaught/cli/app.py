@@ -41,7 +41,7 @@ def main(argv=None) -> int:
 def _make_parser():
     parser = argparse.ArgumentParser(
         prog="selftaught",
-        description="Find the unlabelled rows that help a small labelled set, use them, and refuse when they would hurt.",
+        description="Find the unlabelled rows that help a few labelled ones, use them, or refuse when they would hurt.",
     )
     parser.add_argument("--version", action="version", version=f"selftaught {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -1,0 +1,118 @@
+"""The controls do what their names say, and nothing that could pass for a method."""
+
+# The estimators' parameters and results are not annotated, and types guessed from defaults are too narrow.
+# pyright: reportOptionalMemberAccess=false
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from small_problems import small_problem
+
+from selftaught import AllSelector, NeighborSelector, RandomSelector, SourcePool
+from selftaught.metrics import selection_precision
+
+
+@pytest.fixture
+def rows(rng):
+    return rng.normal(size=(5, 4)), rng.normal(size=(30, 4))
+
+
+# RandomSelector
+
+
+def test_random_order_has_nothing_to_do_with_the_rows(rows):
+    X, X_source = rows
+    order = RandomSelector(random_state=7).fit(X, X_source=X_source).ranking_
+    assert_array_equal(order, RandomSelector(random_state=7).fit(-X, X_source=X_source**3).ranking_)
+    assert not np.array_equal(order, RandomSelector(random_state=8).fit(X, X_source=X_source).ranking_)
+
+
+def test_random_order_favours_no_row(rows):
+    X, X_source = rows
+    firsts = [RandomSelector(random_state=i).fit(X, X_source=X_source).ranking_[0] for i in range(600)]
+    assert stats.chisquare(np.bincount(firsts, minlength=30)).pvalue > 1e-3
+
+
+def test_random_scores_do_not_depend_on_blocks(rows):
+    X, X_source = rows
+    selector = RandomSelector(random_state=7).fit(X, X_source=X_source)
+    scores = selector.score_source(X_source)
+    assert_array_equal(selector.score_source(SourcePool(X_source, block_rows=7)), scores)
+    assert len(np.unique(scores)) == len(scores) and 0 <= scores.min() and scores.max() < 1
+
+
+# AllSelector
+
+
+def test_all_takes_every_row_with_the_same_weight_in_the_order_given(rows):
+    selector = AllSelector().fit(rows[0], X_source=rows[1])
+    assert_array_equal(selector.weights_, np.ones(30))
+    assert_array_equal(selector.ranking_, np.arange(30))
+    assert_array_equal(selector.score_source(rows[0]), np.ones(5))
+
+
+# NeighborSelector
+
+
+def cosines(X_source, X, middle=0.0):
+    """Cosine similarity of every source row to every target row, row by row."""
+    return np.array(
+        [
+            [(s - middle) @ (t - middle) / np.linalg.norm(s - middle) / np.linalg.norm(t - middle) for t in X]
+            for s in X_source
+        ]
+    )
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_neighbour_relevance_is_the_largest_cosine_and_the_mapping_says_to_whom(rows, center):
+    X, X_source = rows
+    selector = NeighborSelector(center=center).fit(X, X_source=X_source)
+    expected = cosines(X_source, X, X_source.mean(axis=0) if center else 0.0)
+    assert_allclose(selector.relevance_, np.maximum(expected.max(axis=1), 0), atol=1e-12)
+    assert_array_equal(selector.ranking_, np.argsort(-expected.max(axis=1)))
+    mapping = selector.mapping_.toarray()
+    assert ((mapping > 0).sum(axis=1) <= 1).all()
+    assert_array_equal(
+        mapping.argmax(axis=1)[selector.relevance_ > 0], expected.argmax(axis=1)[selector.relevance_ > 0]
+    )
+
+
+def test_rows_that_point_away_are_never_used_but_still_in_order(rows):
+    X = np.array([[1.0, 0.0], [1.0, 0.1]])
+    X_source = np.array([[-1.0, 0.5], [1.0, 0.05], [-1.0, 0.0]])
+    selector = NeighborSelector().fit(X, X_source=X_source)
+    assert_array_equal(selector.relevance_ > 0, [False, True, False])
+    assert_array_equal(selector.ranking_, [1, 0, 2])
+
+
+@pytest.mark.parametrize("options", [{}, dict(center=True), dict(scale=True), dict(center=True, scale=True)])
+def test_neighbour_scores_of_the_pool_are_its_relevance_whatever_the_blocks(rows, options):
+    X, X_source = rows
+    selector = NeighborSelector(**options).fit(X, X_source=X_source)
+    scores = selector.score_source(SourcePool(X_source, block_rows=7))
+    assert_allclose(np.maximum(scores, 0), selector.relevance_, atol=1e-12)
+    assert_array_equal(np.argsort(-scores, kind="stable"), selector.ranking_)
+
+
+def test_neighbours_do_not_mind_the_length_of_rows(rows, rng):
+    X, X_source = rows
+    lengths = rng.uniform(0.1, 10, size=(30, 1))
+    plain = NeighborSelector().fit(X, X_source=X_source)
+    assert_allclose(NeighborSelector().fit(3 * X, X_source=X_source * lengths).relevance_, plain.relevance_)
+
+
+def test_rows_of_zeros_have_no_neighbours(rows):
+    X, X_source = rows
+    X_source = np.concatenate([X_source, np.zeros((2, 4))])
+    assert_array_equal(NeighborSelector().fit(X, X_source=X_source).relevance_[-2:], [0, 0])
+
+
+def test_neighbours_find_more_of_the_relevant_rows_than_chance():
+    problem = small_problem(n_source=200)
+    found, by_chance = (
+        selection_precision(problem.source_is_relevant, selector.fit(problem.X, X_source=problem.X_source).ranking_, 20)
+        for selector in (NeighborSelector(), RandomSelector(random_state=0))
+    )
+    assert found > by_chance + 0.2

@@ -1,0 +1,94 @@
+"""Problems that fit in hundredths of a second, the estimators of which every contract is asked, and test selectors."""
+
+# The estimators' parameters and results are not annotated, and types guessed from defaults are too narrow.
+# pyright: reportArgumentType=false
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from selftaught import (
+    AllSelector,
+    GASTLClassifier,
+    GASTLSelector,
+    NeighborSelector,
+    RandomSelector,
+    SelfTaughtClassifier,
+    SoftmaxClassifier,
+    SourcePool,
+)
+from selftaught.datasets import make_open_set
+from selftaught.selectors import SourceSelector
+
+SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
+TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
+TAKE_A_SOURCE = SELECTORS + TRANSFER_CLASSIFIERS
+ESTIMATORS = (*TAKE_A_SOURCE, SoftmaxClassifier)
+
+
+def small_problem(seed=0, **changes):
+    """Fifteen labelled rows of three classes, sixty source rows, twenty features (more than target rows)."""
+    sizes = dict(n_source=60, n_per_class=5, n_classes=3, n_other_classes=4, n_test_per_class=20, n_features=20)
+    return make_open_set(**{**sizes, "separation": 5.0, **changes}, random_state=seed)
+
+
+def quick(estimator_class, **changes):
+    """An estimator with small settings and a fixed seed, where it has them."""
+    names = estimator_class().get_params(deep=False)
+    small = dict(n_hidden=6, max_outer=3, max_inner=10, random_state=0)
+    wanted = small if estimator_class in SELECTORS else small | dict(selector=GASTLSelector(**small), cv=2)
+    return estimator_class(**{k: v for k, v in wanted.items() if k in names} | changes)
+
+
+def fit_on(estimator, problem, X_source=None):
+    """Fit on a problem, with its source where the estimator takes one."""
+    if isinstance(estimator, SoftmaxClassifier):
+        return estimator.fit(problem.X, problem.y)
+    pool = SourcePool(problem.X_source if X_source is None else X_source)
+    return estimator.fit(problem.X, problem.y, X_source=pool)
+
+
+def results(estimator, problem):
+    """All that an estimator has to say about a problem, as a dict of arrays."""
+    said = {}
+    for name in ("relevance_", "weights_", "ranking_", "selected_", "pseudo_labels_", "coef_", "intercept_"):
+        if hasattr(estimator, name):
+            said[name] = getattr(estimator, name)
+    if hasattr(estimator, "predict_proba"):
+        said["probabilities"] = estimator.predict_proba(problem.X_test)
+    if hasattr(estimator, "encode"):
+        said["codes"] = estimator.encode(problem.X_test)
+    if hasattr(estimator, "score_source"):
+        said["scores"] = estimator.score_source(problem.X_test)
+    transfer = getattr(estimator, "transfer_", None)
+    if transfer is not None:
+        said["used"] = np.array([transfer.used])
+        if transfer.curve is not None:
+            said["curve"] = transfer.curve.scores
+    return said
+
+
+def same(first, second, rtol=1e-6, atol=1e-9):
+    """Whether two results agree, in shape and up to a tolerance."""
+    return first.keys() == second.keys() and all(
+        first[k].shape == second[k].shape and np.allclose(first[k], second[k], rtol=rtol, atol=atol) for k in first
+    )
+
+
+class MisleadingSelector(SourceSelector):
+    """Maps every source row to the target row that is farthest from it, so that pseudo-labels are wrong."""
+
+    has_mapping = True
+
+    def fit(self, X, y=None, *, X_source=None):
+        source, target = self._read(X, X_source, scale=False)
+        farthest = cdist(source, target).argmax(axis=1) if len(source) else np.arange(0)
+        cells = (np.ones(len(source)), (np.arange(len(source)), farthest))
+        mapping = sparse.csr_array(cells, shape=(len(source), len(target)))
+        return self._keep(np.ones(len(source)), mapping=mapping)
+
+
+def misled(**changes):
+    """A classifier whose source does harm: wrong labels at full weight, more of them than target rows."""
+    options = dict(transferability="mapping", n_select=60, random_state=0)
+    return SelfTaughtClassifier(MisleadingSelector(), **{**options, **changes})
