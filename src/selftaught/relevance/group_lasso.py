@@ -32,7 +32,9 @@ from scipy.linalg import lapack
 
 __all__ = ["GroupLassoSolution", "row_norms", "solve_group_lasso"]
 
-MAX_HALVINGS = 12
+# Levenberg's damping, tried in turn: where rows outnumber what tells them apart, Newton's system is nearly singular.
+DAMPINGS = (0.0, 1e-4, 1e-2, 1.0)
+LENGTHS = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,14 @@ class GroupLassoSolution:
 
 @dataclass(frozen=True)
 class _State:
-    """The ridge solution at one eta: live rows, factor of N, alpha N^-1 S Q, and f up to |Y|^2 / 2."""
+    """The ridge solution at one eta: live rows, factor of N, alpha N^-1 S Q, f up to |Y|^2 / 2, largest | |C_i| - alpha |."""
 
     rows: np.ndarray
     eta: np.ndarray
     factor: np.ndarray
     scaled_C: np.ndarray
     value: float
+    imbalance: float
 
 
 def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=100):
@@ -111,7 +114,9 @@ def _ridge_state(G, Q, alpha, eta):
     factor, _ = lapack.dpotrf(N.T, lower=1, overwrite_a=1, clean=0)
     SQ = s[:, None] * Q[rows]
     V, _ = lapack.dpotrs(factor, SQ, lower=1)
-    return _State(rows, eta, factor, alpha * V, 0.5 * (alpha * eta.sum() - np.vdot(SQ, V)))
+    value = 0.5 * (alpha * eta.sum() - np.vdot(SQ, V))
+    imbalance = np.abs(alpha * row_norms(V) / s - alpha).max()
+    return _State(rows, eta, factor, alpha * V, value, imbalance)
 
 
 def _relative_gap(B, C, Q, rows, alpha, response_square):
@@ -131,39 +136,79 @@ def relative_gap(residual_square, residual_response, largest, norms, alpha):
 
 
 def _next_state(G, Q, alpha, state, correlation):
-    """Return a state with a lower value, or None where none is found at working precision."""
-    least_fall = 4 * np.finfo(float).eps * abs(state.value)
-    direction = _newton_direction(alpha, state)
+    """Return a better state, or None where none is found at working precision."""
     entering = _entering(G, alpha, state, correlation)
-    length = 1.0
-    for _ in range(MAX_HALVINGS if direction is not None else 0):
-        eta = length * entering
-        eta[state.rows] = state.eta * np.clip(1 + length * direction, 0, None)
-        trial = _ridge_state(G, Q, alpha, eta) if eta.any() else None
-        if trial is not None and trial.value < state.value - least_fall:
-            return trial
-        length /= 2
+    H = _curvature(alpha, state)
+    for damping in DAMPINGS:
+        slope = _plain_slope(alpha, state) if damping else _secular_slope(alpha, state)
+        H[np.diag_indices_from(H)] *= 1 + damping
+        step = _bounded_step(H, slope)
+        for length in LENGTHS:
+            eta = length * entering
+            eta[state.rows] = state.eta * np.maximum(1 + length * step, 0)
+            if eta.any() and _is_better(trial := _ridge_state(G, Q, alpha, eta), state):
+                return trial
+    # The reweighting step eta_i <- |B_i| never raises the value.
     eta = np.zeros(len(G))
     eta[state.rows] = np.sqrt(state.eta) * row_norms(state.scaled_C) / alpha
     trial = _ridge_state(G, Q, alpha, eta)
-    return trial if trial.value < state.value - least_fall else None
+    return trial if _is_better(trial, state) else None
 
 
-def _newton_direction(alpha, state):
-    """Return the relative change of eta that Newton's method on 1/|C_i| = 1/alpha asks for."""
+def _is_better(trial, state):
+    """Return whether the value fell or, where rounding hides that, whether the rows came nearer to |C_i| = alpha."""
+    rounding = 64 * np.finfo(float).eps * abs(state.value)
+    if trial.value < state.value - rounding:
+        return True
+    return trial.value <= state.value + rounding and trial.imbalance < 0.9 * state.imbalance
+
+
+def _curvature(alpha, state):
+    """Return (I - alpha N^-1) o (S C C' S), the matrix of Newton's system in relative steps."""
     inverse, _ = lapack.dpotri(state.factor, lower=1)
     inverse = np.tril(inverse)
     H = inverse + np.tril(inverse, -1).T
     H *= -alpha
     H[np.diag_indices_from(H)] += 1
     H *= state.scaled_C @ state.scaled_C.T
-    size = row_norms(state.scaled_C)
-    right = size**2 * (size / (np.sqrt(state.eta) * alpha) - 1)
     # Repeated rows make H singular; a ridge far below the accuracy asked for picks the even split among them.
     H[np.diag_indices_from(H)] *= 1 + 1e-10
     H[np.diag_indices_from(H)] += np.finfo(float).tiny
-    factor, failed = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
-    return None if failed else lapack.dpotrs(factor, right, lower=1)[0]
+    return H
+
+
+def _secular_slope(alpha, state):
+    """Return the right-hand side of Newton's method on 1/|C_i| = 1/alpha."""
+    size = row_norms(state.scaled_C)
+    return size**2 * (size / (np.sqrt(state.eta) * alpha) - 1)
+
+
+def _plain_slope(alpha, state):
+    """Return the right-hand side of Newton's method on f itself."""
+    return 0.5 * (row_norms(state.scaled_C) ** 2 - alpha**2 * state.eta)
+
+
+def _bounded_step(H, slope):
+    """Return the relative step that minimises 1/2 d'Hd - slope'd with no entry below -1, where a row is gone.
+
+    Entries that would go below are fixed at -1 and the rest is solved anew, so that the rows which stay make up for
+    those which leave.
+    """
+    step = np.full(len(H), -1.0)
+    free = np.arange(len(H))
+    while len(free):
+        right = slope[free] + H[free].sum(axis=1) - H[np.ix_(free, free)].sum(axis=1)
+        factor, failed = lapack.dpotrf(H[np.ix_(free, free)].T, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            step[free] = 0.0
+            return step
+        step[free] = lapack.dpotrs(factor, right, lower=1)[0]
+        leaving = step[free] < -1
+        if not leaving.any():
+            return step
+        step[free[leaving]] = -1.0
+        free = free[~leaving]
+    return step
 
 
 def _entering(G, alpha, state, correlation):
