@@ -87,7 +87,7 @@ def run_problem(problem, seed, published):
         if name == "as published, soft A":
             accuracy = relabelled(fitted, problem, pool, "gaussian").score(problem.X_test, problem.y_test)
             records.append(record | dict(method="as published, soft B", accuracy=accuracy))
-    return records + [*peers(problem, pooled.frame_)]
+    return [*records, *peers(problem, pooled.frame_)]
 
 
 def relabelled(fitted, problem, pool, transferability):

@@ -154,7 +154,6 @@ def test_one_class_is_refused(cls, problem):
         quick(cls).fit(problem.X, np.zeros(15, dtype=int))
 
 
-@pytest.mark.xfail(reason="the class is shown by repr, which in NumPy 2 reads np.int64(7)")
 def test_the_one_class_is_named_as_the_user_wrote_it(problem):
     with pytest.raises(ValueError, match="got 1 class: 7"):
         SoftmaxClassifier().fit(problem.X, np.full(15, 7))
@@ -365,7 +364,6 @@ def test_no_parameter_with_a_range_is_left_out_above(cls):
 
 @pytest.mark.parametrize("name", ["lam", "smoothness", "coupling"])
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xfail(reason="infinity passes as a number above 0 and gives an objective of NaN without a word")
 def test_infinite_weights_are_refused(name, problem):
     with pytest.raises(ValueError, match=f"{name} must be"):
         fit_on(quick(GASTLSelector, **{name: np.inf}), problem)
@@ -390,7 +388,7 @@ def test_labels_from_the_mapping_need_a_selector_that_has_one(problem, selector)
 
 
 def test_a_word_is_no_selector(problem):
-    with pytest.raises(TypeError, match=r"Cannot clone object .*gastl.* a scikit-learn estimator"):
+    with pytest.raises(ValueError, match="selector must be one of selftaught's, such as NeighborSelector"):
         fit_on(SelfTaughtClassifier("gastl"), problem)
 
 
@@ -408,7 +406,6 @@ def test_scoring_needs_a_fit(cls, problem):
         cls().score_source(problem.X_source)
 
 
-@pytest.mark.xfail(raises=ValueError, reason="an unfitted GASTLSelector says that it was fitted without a source")
 def test_scoring_with_gastl_needs_a_fit(problem):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         GASTLSelector().score_source(problem.X_source)
@@ -438,9 +435,6 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.xfail(
-    reason="fit overwrites results one by one, so that an interrupted refit mixes two problems, and still predicts"
-)
 def test_an_interrupted_refit_leaves_the_old_fit_or_none(step, problem, monkeypatch):
     clf = fit_on(quick(GASTLClassifier), problem)
     before = clf.predict(problem.X_test)
@@ -457,9 +451,6 @@ def test_an_interrupted_refit_leaves_the_old_fit_or_none(step, problem, monkeypa
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.xfail(
-    raises=AttributeError, reason="classes_ is set first, so that an interrupted fit passes for a finished one"
-)
 def test_an_interrupted_first_fit_is_no_fit(step, problem, monkeypatch):
     clf = quick(GASTLClassifier)
     monkeypatch.setattr(*STEPS[step], Boom)
@@ -469,7 +460,6 @@ def test_an_interrupted_first_fit_is_no_fit(step, problem, monkeypatch):
         clf.predict(problem.X_test)
 
 
-@pytest.mark.xfail(raises=AttributeError, reason="as for an interrupted fit: classes_ is there, classifier_ is not")
 def test_a_refused_fit_is_no_fit():
     problem = make_problem(share_relevant=1.0)
     clf = misled(guard="raise")

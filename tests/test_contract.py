@@ -51,17 +51,7 @@ def problem():
 # scikit-learn's own checks
 
 
-def known_failures(estimator):
-    """Checks that fail because of defects, with the reason; each disappears from here with its defect."""
-    if isinstance(estimator, SELECTORS):
-        return {}
-    known = {"check_estimators_unfitted": "predict reads classes_ before it checks that the classifier is fitted"}
-    if isinstance(estimator, SoftmaxClassifier):
-        known["check_all_zero_sample_weights_error"] = "the message does not say that all weights are zero"
-    return known
-
-
-@parametrize_with_checks([cls() for cls in ESTIMATORS], expected_failed_checks=known_failures)
+@parametrize_with_checks([cls() for cls in ESTIMATORS])
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
 
@@ -436,20 +426,8 @@ def test_source_columns_that_are_missing_or_unknown_are_refused(cls, library, pr
         quick(cls).fit(X, problem.y, X_source=other)
 
 
-MATCHES_BY_POSITION = [
-    pytest.param(
-        cls,
-        marks=pytest.mark.xfail(
-            reason="SelfTaughtClassifier.score_source hands the frame to a selector that was fitted without names, so "
-            "columns are matched by position"
-        ),
-    )
-    for cls in TRANSFER_CLASSIFIERS
-]
-
-
 @pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.parametrize("cls", [GASTLSelector, NeighborSelector, *MATCHES_BY_POSITION])
+@pytest.mark.parametrize("cls", [GASTLSelector, NeighborSelector, *TRANSFER_CLASSIFIERS])
 def test_rows_to_score_are_matched_by_name_too(cls, library, problem):
     frame = FRAMES[library]
     fitted = quick(cls).fit(frame(problem.X), problem.y, X_source=frame(problem.X_source))

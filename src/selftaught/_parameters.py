@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 __all__ = ["Choice", "Interval", "check_parameters"]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from ``low`` to ``high``; ``open_low`` leaves ``low`` out, ``whole`` allows integers only."""
+    """Finite numbers from ``low`` to ``high``; ``open_low`` leaves ``low`` out, ``whole`` allows integers only."""
 
     low: float
     high: float = float("inf")
     open_low: bool = False
     whole: bool = False
 
-    def allows(self, value):
+    def allows(self, value: Any) -> bool:
         """Return whether the value lies inside."""
-        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+        number = isinstance(value, Integral if self.whole else Real) and not isinstance(value, bool)
+        if not number or not isfinite(float(value)):
             return False
+        value = float(value)
         return (self.low < value if self.open_low else self.low <= value) and value <= self.high
 
     def __str__(self):

@@ -13,7 +13,8 @@ The *guard* turns the gain into a verdict. The verdict is an estimate, not a gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -95,7 +96,7 @@ def curve_sizes(n_select, n_relevant):
 def make_folds(y, cv, rng):
     """Return a list of (train, test) index pairs, or None where the smallest class is too small for any verdict."""
     smallest = np.bincount(y).min()
-    if cv is None or isinstance(cv, int):
+    if cv is None or isinstance(cv, Integral):
         if smallest < SMALLEST_CLASS:
             return None
         n_splits = min(FOLDS if cv is None else cv, smallest)
@@ -131,6 +132,7 @@ def judge_transfer(curve):
     The source is refused where its cross-fitted gain is negative.
     """
     interval = paired_interval(curve.gains(), test_fraction=curve.test_fraction)
+    interval = replace(interval, mean=round(interval.mean, 12) + 0.0)  # the rounding of a sum is no loss, nor is -0.0
     used = interval.mean >= 0
     size = int(curve.sizes[curve.best_transfer()])
     return Transfer(
@@ -157,5 +159,7 @@ def _in_words(used, size, interval):
     )
     if not used:
         return f"Not used: {found}."
-    sure = "The gain is clear" if interval.low > 0 else "A target this small cannot show more than that it does not hurt"
+    sure = (
+        "The gain is clear" if interval.low > 0 else "A target this small cannot show more than that it does not hurt"
+    )
     return f"Used: {found}. {sure}."

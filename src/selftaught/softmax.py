@@ -422,7 +422,7 @@ def _check_rows(X, labels, sample_weight):
     if weights.shape != (len(X),):
         raise ValueError(f"sample_weight must hold one weight for each of the {len(X)} rows, got {weights.shape}.")
     if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
-        raise ValueError("sample_weight must be finite, never negative, and positive for one row at least.")
+        raise ValueError("sample_weight must be finite, never negative, and not zero for all rows.")
     used = weights > 0
     if not used.all():
         X, labels, weights = X[used], labels[used], weights[used]

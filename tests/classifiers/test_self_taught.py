@@ -234,7 +234,6 @@ def test_n_select_as_a_number_and_as_a_fraction(problem, asked, got):
     assert clf.pseudo_labels_.shape == (got, 3)
 
 
-@pytest.mark.xfail(reason="isinstance(n_select, float) leaves np.float32 out, which int() then cuts to 0")
 @pytest.mark.filterwarnings("ignore:Learning from the target only")
 def test_a_fraction_may_be_of_any_float_type(problem):
     clf = fit_on(SelfTaughtClassifier(AllSelector(), n_select=np.float32(0.5), guard="off", random_state=0), problem)

@@ -108,9 +108,6 @@ def test_it_needs_a_fit(rows, method):
         getattr(SoftmaxClassifier(), method)(rows[0])
 
 
-@pytest.mark.xfail(
-    raises=AttributeError, reason="predict reads classes_ before it checks that the classifier is fitted"
-)
 def test_predict_needs_a_fit(rows):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         SoftmaxClassifier().predict(rows[0])

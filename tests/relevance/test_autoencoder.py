@@ -308,7 +308,6 @@ def test_a_constant_feature_is_rebuilt(rng):
     assert H[:, 3] == pytest.approx(0.3, abs=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="the ridge is a subnormal, or the encoder scales up rounding errors")
 @pytest.mark.parametrize("entry", [0.3, 0.5])
 def test_identical_rows_are_rebuilt_by_moderate_weights(entry):
     X = np.full((40, 8), entry)

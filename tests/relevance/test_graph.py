@@ -163,7 +163,6 @@ def test_the_unit_of_measurement_plays_no_part(rng, metric, stored_as):
         assert dense(stored_as(unit * X), metric=metric) == pytest.approx(dense(X, metric=metric), abs=1e-10)
 
 
-@pytest.mark.xfail(strict=True, reason="squares of sparse rows, and Euclidean distances, leave the range of the dtype")
 @pytest.mark.parametrize(
     ("metric", "stored_as", "dtype", "unit"),
     [
@@ -181,7 +180,6 @@ def test_no_unit_of_measurement_is_too_large_or_too_small(rng, metric, stored_as
     assert dense(rescaled, metric=metric) == pytest.approx(dense(X, metric=metric), abs=1e-4)
 
 
-@pytest.mark.xfail(strict=True, reason="rows with NaN lose their edges without a word")
 def test_nan_is_not_taken_for_a_row_without_direction(rng):
     X = rng.uniform(0.1, 1, (10, 3))
     X[4, 1] = np.nan

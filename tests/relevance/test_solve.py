@@ -82,7 +82,7 @@ def draw_options(rng) -> dict:
         max_outer=rng.integers(1, 5),
         max_inner=rng.integers(1, 30),
         history=rng.integers(1, 20),
-        tol=10 ** rng.uniform(-6, -3),
+        tol=10 ** rng.uniform(-6, -0.3),
         random_state=rng.integers(100),
     )
 
@@ -91,8 +91,9 @@ def draw_options(rng) -> dict:
 
 
 def test_the_objective_never_rises_and_is_the_one_that_is_reported(rng):
-    for _ in range(30):
-        X_source, X_target = make_rows(rng, rng.integers(1, 60), rng.integers(1, 15), rng.integers(1, 12))
+    for trial in range(30):
+        dtype = np.float32 if trial % 3 == 0 else np.float64
+        X_source, X_target = make_rows(rng, rng.integers(1, 60), rng.integers(1, 15), rng.integers(1, 12), dtype)
         options = draw_options(rng)
         if len(X_target) == 1 and options["center"]:
             options["lam"] = 0.01  # lam_max is zero where the target row is the centre
@@ -101,10 +102,11 @@ def test_the_objective_never_rises_and_is_the_one_that_is_reported(rng):
         assert len(path) == solution.n_outer + 1 <= options["max_outer"] + 1
         assert np.all(np.diff(path) <= 0)
         # A path that only looked monotone would end below the objective of what is returned.
-        assert objective_of(solution, X_source, X_target) == pytest.approx(path[-1], rel=1e-9)
+        assert objective_of(solution, X_source, X_target) == pytest.approx(
+            path[-1], rel=1e-5 if dtype == np.float32 else 1e-9
+        )
 
 
-@pytest.mark.xfail(strict=True, reason="the group lasso crawls on close rows: no gap is reached, however many passes")
 def test_the_mapping_at_the_end_is_certified(rng):
     for tol in (1e-2, 1e-4, 1e-6):
         for fraction in (0.5, 0.1, 0.02):
@@ -114,6 +116,32 @@ def test_the_mapping_at_the_end_is_certified(rng):
             gap = relative_gap(solution, X_source, X_target)
             assert solution.gap <= tol and gap <= tol
             assert gap <= solution.gap + 1e-12  # less where the mapping of the round before was kept
+
+
+def test_a_rough_mapping_that_is_worse_than_the_last_is_not_taken(rng):
+    # At such tolerances zero may be certified in a round although the last mapping is better.
+    X_source, X_target = make_rows(rng)
+    for fraction in np.linspace(0.1, 0.6, 11):
+        tol = 0.98 * (1 - fraction) ** 2  # the gap of zero at the start is (1 - fraction)^2
+        solution = solve(X_source, X_target, fraction, tol=tol, max_outer=1)
+        assert objective_of(solution, X_source, X_target) == pytest.approx(solution.objective_path[-1], rel=1e-9)
+
+
+def test_an_optimiser_that_ends_too_high_does_no_harm(rng, monkeypatch):
+    X_source, X_target = make_rows(rng)
+    before = solve(X_source, X_target, max_outer=0)
+
+    def down_and_up(function, theta, **options):
+        _, gradient = function(theta)
+        for step in steps:
+            function(theta - step * gradient)
+
+    monkeypatch.setattr("selftaught.relevance.solve.optimize.minimize", down_and_up)
+    for steps, moved in [((0.1, 0.2, 1e5), True), ((1e5,), False)]:
+        after = solve(X_source, X_target, max_outer=1)
+        assert np.array_equal(after.autoencoder.W2, before.autoencoder.W2) == (not moved)
+        assert after.objective_path[1] <= after.objective_path[0] == before.objective_path[0]
+        assert objective_of(after, X_source, X_target) == pytest.approx(after.objective_path[1], rel=1e-12)
 
 
 def test_the_start_maps_onto_the_target_rows_themselves(rng):
@@ -143,6 +171,8 @@ def test_the_record_agrees_with_itself(rng):
         assert solution.relevance == pytest.approx(solution.row_weights * np.linalg.norm(A, axis=1))
         assert np.array_equal(solution.relevance, contribution_lengths(solution.mapping, solution.row_weights))
         assert solution.relevance.max() > 0
+        frame = dict(center=solution.center, row_weights=solution.row_weights)
+        assert solution.lam_max == pytest.approx(lam_max(X_source, X_target, **frame))
         H_target = reconstruct(X_target, solution.autoencoder)
         missed = H_target - map_source(solution.mapping, X_source, solution.center)
         pull = np.linalg.norm((X_source - solution.center) @ missed.T, axis=1) / solution.row_weights / len(X_target)
@@ -394,13 +424,11 @@ def test_constant_features_do_no_harm(rng):
         assert reconstruct(X_target, solution.autoencoder)[:, 2] == pytest.approx(0.3, abs=0.05)
 
 
-@pytest.mark.xfail(strict=True, reason="the spectral start meets a singular matrix, and warns")
 def test_identical_rows_are_no_failure():
     solution = solve(np.full((20, 5), 0.5), np.full((4, 5), 0.5), lam=0.1)
     assert not solution.relevance.any()
 
 
-@pytest.mark.xfail(strict=True, reason="the variance of equal rows is a rounding error, and R2 about -1e30")
 def test_nothing_to_keep_is_kept_in_full(rng):
     X_source, _ = make_rows(rng)
     assert solve(X_source, np.full((3, 7), 0.1), lam=0.01).target_r2 == 1

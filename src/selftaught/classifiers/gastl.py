@@ -45,9 +45,9 @@ class GASTLClassifier(SelfTaughtClassifier):
         n_hidden=100,
         *,
         sparsity=0.3,
-        lam=None,
+        lam: float | None = None,
         smoothness=0.1,
-        coupling="balanced",
+        coupling: str | float = "balanced",
         n_neighbors=5,
         metric="cosine",
         center=True,
@@ -62,8 +62,8 @@ class GASTLClassifier(SelfTaughtClassifier):
         transferability="mapping",
         average=False,
         labels="soft",
-        n_select="auto",
-        sigma2="median",
+        n_select: str | float = "auto",
+        sigma2: str | float = "median",
         guard="fallback",
         estimator=None,
         rows="unit",
@@ -86,7 +86,6 @@ class GASTLClassifier(SelfTaughtClassifier):
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        del self.selector
         self.n_hidden = n_hidden
         self.sparsity = sparsity
         self.lam = lam

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Interval, check_parameters
 from ..labeling import weighted_copies
 from ..model_selection import Transfer, curve_sizes, judge_transfer, make_folds, measure_curve
 from ..scaling import IdentityScaling, fit_scaling
-from ..selectors import GASTLSelector
+from ..selectors import GASTLSelector, SourceSelector
 from ..softmax import fit_softmax_path, softmax_scores
 from ..source import as_source
 from .labelled_source import fit_frame, label_source
@@ -123,8 +125,8 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         transferability="gaussian",
         average=False,
         labels="soft",
-        n_select="auto",
-        sigma2="median",
+        n_select: str | float = "auto",
+        sigma2: str | float = "median",
         guard="fallback",
         estimator=None,
         rows="unit",
@@ -164,23 +166,26 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._allowed)
+        self._check_estimator()
+        with whole_or_not_at_all(self):
+            return self._fit(X, y, X_source)
+
+    def _fit(self, X, y, X_source):
         X, y = validate_data(self, X, y, dtype=FLOATS)
         self.classes_, codes = encode_classes(y)
-        pool = self._read_source(X, X_source)
+        pool = None if X_source is None else self._read_source(X_source, len(X))
         rng = check_random_state(self.random_state)
         self.selector_ = self._new_selector(rng).fit(X, X_source=pool)
         self._keep_selection()
         self.frame_ = self._fit_frame(pool, X)
-        source = self._label(self.selector_, pool, X, codes, self.frame_)
+        source = None if pool is None else self._label(self.selector_, pool, X, codes, self.frame_)
         self.transfer_ = self._decide(X, codes, pool, source, rng)
         self._finish(X, codes, source)
         return self
 
-    def _read_source(self, X, X_source):
-        if X_source is None:
-            return None
+    def _read_source(self, X_source, n_target):
         names = getattr(self, "feature_names_in_", None)
-        return as_source(X_source, n_target=len(X), n_features=X.shape[1], feature_names=names)
+        return as_source(X_source, n_target=n_target, n_features=self.n_features_in_, feature_names=names)
 
     def _new_selector(self, rng):
         """Return an unfitted selector, seeded where the user left it open."""
@@ -208,9 +213,7 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         return fit_frame(scaling, pool, X, unit=self.rows == "unit")
 
     def _label(self, selector, pool, X, codes, frame):
-        """Label as many source rows as the transfer curve may need; None without a source."""
-        if pool is None:
-            return None
+        """Label as many source rows as the transfer curve may need."""
         return label_source(
             selector,
             pool,
@@ -227,14 +230,15 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked_for(self, n_source):
         """Return n_select as a number of rows."""
-        if isinstance(self.n_select, float):
-            if self.n_select > 1:
-                raise ValueError(
-                    f"n_select as a float is a fraction of the source, at most 1.0, got {self.n_select}. "
-                    "Pass an int for a number of rows."
-                )
-            return round(self.n_select * n_source)
-        return int(self.n_select)
+        if isinstance(self.n_select, Integral):
+            return int(self.n_select)
+        share = float(self.n_select)
+        if share > 1:
+            raise ValueError(
+                f"n_select as a float is a fraction of the source, at most 1.0, got {share}. "
+                "Pass an int for a number of rows."
+            )
+        return round(share * n_source)
 
     def _decide(self, X, codes, pool, source, rng):
         """Return the verdict: how many source rows to use, and why."""
@@ -307,6 +311,18 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         self.pseudo_labels_ = np.empty((0, len(self.classes_))) if source is None else source.labels[:p]
         self.classifier_ = self._train(self.frame_.apply(X), codes, source, p)
 
+    def _check_estimator(self):
+        if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"estimator must take sample weights, and {type(self.estimator).__name__}.fit has no sample_weight. "
+                "Choose one that does, such as LogisticRegression, or leave estimator=None."
+            )
+        if self.selector is not None and not isinstance(self.selector, SourceSelector):
+            raise ValueError(
+                f"selector must be one of selftaught's, such as NeighborSelector(), got {self.selector!r}. "
+                "A classifier to train in the end goes into estimator=."
+            )
+
     def _new_estimator(self):
         return SoftmaxClassifier() if self.estimator is None else clone(self.estimator)
 
@@ -323,26 +339,24 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             estimator.classes_ = np.arange(len(self.classes_))
             estimator.n_features_in_ = X.shape[1]
             return estimator.fit_labels(rows, labels, weights)
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise ValueError(
-                f"estimator must take sample weights, and {type(estimator).__name__}.fit has no sample_weight. "
-                "Choose one that does, such as LogisticRegression, or leave estimator=None."
-            )
         copies, copy_codes, copy_weights = weighted_copies(rows, labels, weights)
         return estimator.fit(copies, copy_codes, sample_weight=copy_weights)
 
     def predict(self, X):
         """Return the class of each row, shape (n,)."""
-        return self.classes_[self.classifier_.predict(self._rows(X))]
+        rows = self._rows(X)
+        return self.classes_[self.classifier_.predict(rows)]
 
     def predict_proba(self, X):
         """Return class probabilities, shape (n, n_classes); needs an ``estimator`` that has them."""
-        return self.classifier_.predict_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.classifier_.predict_proba(rows)
 
     def score_source(self, X_source):
         """Score source rows never seen; see the selector."""
         check_is_fitted(self)
-        return self.selector_.score_source(X_source)
+        # -1 rows: what is scored is never cut by cross-validation, so it may be as long as it likes.
+        return self.selector_.score_source(self._read_source(X_source, n_target=-1))
 
     def _rows(self, X):
         check_is_fitted(self)

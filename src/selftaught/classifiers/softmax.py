@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Interval, check_parameters
 from ..softmax import fit_softmax, softmax_probabilities, softmax_scores
 
@@ -59,10 +62,11 @@ class SoftmaxClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Fit on labelled rows X (n, d), y (n,), with optional weights (n,)."""
         check_parameters(self, self._allowed)
-        X, y = validate_data(self, X, y, dtype=FLOATS)
-        self.classes_, codes = encode_classes(y)
-        weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return self.fit_labels(X, np.eye(len(self.classes_))[codes], weights)
+        with whole_or_not_at_all(self):
+            X, y = validate_data(self, X, y, dtype=FLOATS)
+            self.classes_, codes = encode_classes(y)
+            weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+            return self.fit_labels(X, np.eye(len(self.classes_))[codes], weights)
 
     def fit_labels(self, X, labels, sample_weight):
         """Fit on rows of class probabilities (n, n_classes); ``classes_`` must be set."""
@@ -72,7 +76,8 @@ class SoftmaxClassifier(ClassifierMixin, BaseEstimator):
 
     def options(self):
         """Return the options of `fit_softmax` that the parameters stand for."""
-        return dict(l2=self.l2, fit_intercept=self.fit_intercept, max_iter=self.max_iter, tol=self.tol)
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("l2", "fit_intercept", "max_iter", "tol")}
+        return options
 
     def decision_function(self, X):
         """Return scores: (n, n_classes), or for two classes the second's lead (n,)."""
@@ -85,7 +90,8 @@ class SoftmaxClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable class of each row, shape (n,)."""
-        return self.classes_[softmax_scores(self._checked(X), self._fit).argmax(axis=1)]
+        best = softmax_scores(self._checked(X), self._fit).argmax(axis=1)
+        return self.classes_[best]
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -97,5 +103,7 @@ def encode_classes(y):
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes, got 1 class: {classes[0]!r}. A classifier needs two.")
+        raise ValueError(
+            f"y must hold at least two classes, got 1 class: {classes.tolist()[0]!r}. A classifier needs two."
+        )
     return classes, codes

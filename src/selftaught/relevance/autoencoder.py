@@ -217,6 +217,8 @@ def _leading_directions(centred, n_hidden, rng):
     m = min(n_hidden, n, d)
     _, size, V = randomized_svd(centred, m, n_iter=4, random_state=rng)
     spread = size[0] / np.sqrt(n)
+    if spread <= 8 * np.finfo(centred.dtype).eps:  # entries are of order one: what is left of equal rows is rounding
+        spread = 0.0
     spare = rng.standard_normal((n_hidden - m, d)) / np.sqrt(d)
     V = np.vstack([V, spare]).astype(centred.dtype)
     return V, centred.dtype.type(spread if spread > 0 else 1)
@@ -233,7 +235,8 @@ def _ridge(Z, Y, ridge):
     Z_mean, Y_mean = Z.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
     Zc = Z.astype(np.float64) - Z_mean
     gram = Zc.T @ Zc
-    gram[np.diag_indices_from(gram)] += ridge * np.trace(gram) / len(gram) + np.finfo(float).tiny
+    # Codes are of order one: the second part is rounding, and saves a matrix of zeros from being singular.
+    gram[np.diag_indices_from(gram)] += ridge * np.trace(gram) / len(gram) + np.finfo(float).eps * len(Z)
     W = linalg.solve(gram, Zc.T @ (Y - Y_mean), assume_a="pos").T
     return W.astype(Z.dtype), (Y_mean - W @ Z_mean).astype(Z.dtype)
 

@@ -54,10 +54,14 @@ def knn_laplacian(X, n_neighbors=5, metric="cosine"):
         raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}.")
     X = X if X.dtype == np.float32 else X.astype(np.float64)
     n = X.shape[0]
+    largest = abs(X).max() if X.size else 0
+    if not np.isfinite(largest):
+        raise ValueError("X must be finite, got NaN or infinity. Impute or drop such rows.")
     unit, length = _unit_rows(X)
     searched = np.flatnonzero(length > 0) if metric == "cosine" else np.arange(n)
     # On the unit sphere the Euclidean order is the cosine order, and scikit-learn's Euclidean search is its fastest.
-    points = unit if metric == "cosine" else X
+    # Distances are squared on the way: dividing by the largest entry keeps them in range.
+    points = unit if metric == "cosine" else X * _inverse(np.asarray([largest]))[0]
     pairs = _neighbour_pairs(points[searched], n_neighbors)
     rows, cols = searched[pairs[0]], searched[pairs[1]]
     return _laplacian(_symmetric_weights(unit, rows, cols))
@@ -67,6 +71,7 @@ def _unit_rows(X):
     """Return the rows scaled to length one (zero rows stay zero) and their lengths."""
     if sparse.issparse(X):
         X = sparse.csr_array(X)
+        X = sparse.diags_array(_inverse(abs(X).max(axis=1).toarray().ravel())).dot(X).tocsr()
         length = np.sqrt(X.multiply(X).sum(axis=1)).ravel()
         return sparse.diags_array(_inverse(length)).dot(X).tocsr(), length
     # Dividing by the largest entry first keeps the squares of huge and of tiny rows in range.

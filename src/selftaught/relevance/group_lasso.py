@@ -18,9 +18,10 @@ relative steps ``delta_i = d eta_i / eta_i`` the system is
 
     [(I - alpha N^-1) o (S C C' S)] delta = |s_i C_i|^2 (|C_i| / alpha - 1)          (o: entry by entry)
 
-whose matrix is positive semi-definite, so that one Cholesky factor solves it. Rows driven below zero leave; rows with
-``|C_i| > alpha`` outside enter; f must fall at every step, and where Newton's step does not make it fall, the
-reweighting step ``eta_i <- |B_i|``, which never raises f, takes its place.
+whose matrix is positive semi-definite, so that one Cholesky factor solves it. The step is bounded by ``delta_i >= -1``,
+where a row leaves, and the rows that stay make up for those that go; rows with ``|C_i| > alpha`` outside enter. Every
+step must lower f. Where Newton's does not, Levenberg's damping shortens it, and in the last resort the reweighting step
+``eta_i <- |B_i|``, which never raises f, takes its place.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class GroupLassoSolution:
 
 @dataclass(frozen=True)
 class _State:
-    """The ridge solution at one eta: live rows, factor of N, alpha N^-1 S Q, f up to |Y|^2 / 2, largest | |C_i| - alpha |."""
+    """The ridge solution at one eta: live rows, factor of N, alpha N^-1 S Q, f up to |Y|^2 / 2, max ||C_i| - alpha|."""
 
     rows: np.ndarray
     eta: np.ndarray
@@ -132,7 +133,8 @@ def relative_gap(residual_square, residual_response, largest, norms, alpha):
     primal = 0.5 * residual_square + alpha * norms
     shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
     dual = shrink * residual_response - 0.5 * shrink**2 * residual_square
-    return max(0.0, float((primal - dual) / primal)) if primal > 0 else 0.0
+    # The order of max() matters: a gap of NaN must stay NaN and certify nothing.
+    return max(float((primal - dual) / primal), 0.0) if primal != 0 else 0.0
 
 
 def _next_state(G, Q, alpha, state, correlation):

@@ -5,7 +5,7 @@
         mu/(2 n_target) |A'(X_source - c) - (H_target - c)|^2  +  lam sum_i w_i |A_i|
 
 a group lasso whose groups are the source rows (the published form has c = 0 and w = 1). In ``B_i = w_i A_i``,
-``x_i = (X_source_i - c) / w_i`` and ``alpha = lam n_target / mu`` it is the plain ``1/2 |Y - B'X|^2 + alpha sum |B_i|``.
+``x_i = (X_source_i - c) / w_i``, ``alpha = lam n_target / mu`` it is the plain ``1/2 |Y - B'X|^2 + alpha sum |B_i|``.
 
 Few rows take part, so the problem is solved in a *working set*: start from the rows that pull hardest, solve there
 (`group_lasso`), scan the whole pool once for rows that pull harder than alpha, take them in, repeat. Each scan also
@@ -134,7 +134,15 @@ def solve_mapping(
         raise ValueError(f"lam must be positive, got {lam}. It weighs the row norms; see lam_max for its useful range.")
     problem = _standardise(X_source, H_target, lam, mu, center, row_weights)
     first_pull = _scan(problem, problem.Y)
-    rows, B, gap, n_passes, pull = _solve_in_working_set(problem, tol, first_pull, _start_norms(start, row_weights))
+    if not np.isfinite(first_pull).all():
+        row = int(np.argmin(np.isfinite(first_pull)))
+        raise ValueError(
+            f"X_source and H_target must be finite, and their products too; those of source row {row} are not. "
+            "Impute or drop missing values, and scale huge ones."
+        )
+    rows, B, gap, n_passes, pull = _solve_in_working_set(
+        problem, tol, first_pull, _start_norms(start, row_weights, (len(X_source), len(H_target)))
+    )
     return MappingSolution(
         mapping=_to_csr(problem, rows, B, len(H_target)),
         gap=gap,
@@ -156,6 +164,11 @@ def map_source(mapping, X_source, center=None):
 
 def _standardise(X_source, H_target, lam, mu, center, row_weights):
     """Gather the problem in its plain form; tasks are rotated where there are more of them than features."""
+    if not mu > 0:
+        raise ValueError(f"mu must be positive, got {mu}. It weighs the domain mapping.")
+    X_source = np.asarray(X_source)
+    if X_source.dtype.kind != "f":
+        X_source = X_source.astype(np.float64)
     Y = np.asarray(H_target, dtype=np.float64)
     if center is not None:
         Y = Y - center
@@ -171,12 +184,12 @@ def _solve_in_working_set(problem, tol, pull, norms):
     response_square = float(np.vdot(Y, Y))
     rows, B, R = np.empty(0, np.intp), np.empty((0, len(Y))), Y
     gap = relative_gap(response_square, response_square, pull.max(initial=0), 0.0, alpha)
-    n_passes, stalled = 1, False
+    n_passes, stalled, lacking = 1, False, True
     working = _first_rows(pull, alpha, norms)
     eta = _first_norms(problem, pull, working, norms)
     while gap > tol and n_passes < MAX_PASSES and not stalled and len(working):
         # A set that still lacks rows deserves no more accuracy than it can keep.
-        inner_tol = max(tol / 2, min(gap, 1.0) / 50)
+        inner_tol = max(tol / 2, min(gap, 1.0) / 50) if lacking else tol / 2
         Xw = _standard_rows(problem, working)
         solved = solve_group_lasso(Xw @ Xw.T, Xw @ Y.T, alpha, response_square, eta=eta, tol=inner_tol)
         rows, B, R = working[solved.rows], solved.B, Y - solved.B.T @ Xw[solved.rows]
@@ -184,6 +197,7 @@ def _solve_in_working_set(problem, tol, pull, norms):
         gap = relative_gap(np.vdot(R, R), np.vdot(R, Y), pull.max(), row_norms(B).sum(), alpha)
         n_passes += 1
         joining = _joining_rows(pull, alpha, working, len(rows))
+        lacking = len(joining) > len(rows) / 10
         stalled = len(joining) == 0 and solved.n_steps == 0 and gap >= previous
         working = np.concatenate([rows, joining])
         eta = np.concatenate([solved.eta, np.zeros(len(joining))])
@@ -214,11 +228,13 @@ def _joining_rows(pull, alpha, working, n_live):
     return outside[hardest[: max(FIRST_ROWS, 2 * n_live)]]
 
 
-def _start_norms(start, row_weights):
+def _start_norms(start, row_weights, shape):
     """Return w_i |A_i| of a mapping to start from."""
     if start is None:
         return None
     mapping = sparse.csr_array(start.mapping if isinstance(start, MappingSolution) else start)
+    if mapping.shape != shape:
+        raise ValueError(f"start must be a mapping of shape (n_source, n_target) = {shape}, got {mapping.shape}.")
     norms = np.sqrt(mapping.multiply(mapping).sum(axis=1)).ravel()
     return norms if row_weights is None else norms * row_weights
 

@@ -62,11 +62,10 @@ class RelevanceSolution:
     """What stage 1 found.
 
     ``mapping`` CSR (n_source, n_target); ``relevance`` (n_source,) lengths ``w_i |A_i|``; ``dual_score`` (n_source,)
-    continuous relevance, 1 on the rows used; ``autoencoder``; ``laplacian`` CSR (n, n); ``center`` (d,), zero
-    when off; ``row_weights`` (n_source,), one when off; ``lam``, ``gamma``, ``mu`` as in `objective`; ``lam_max`` at the
-    target rows;
-    ``objective_path`` after the start and after each round, never increasing; ``gap`` relative duality gap of the last
-    A-step; ``converged``; ``n_outer``; ``target_r2`` share of the target's variance that the autoencoder keeps;
+    continuous relevance, 1 on the rows used; ``autoencoder``; ``laplacian`` CSR (n, n); ``center`` (d,), zero when off;
+    ``row_weights`` (n_source,), one when off; ``lam``, ``gamma``, ``mu`` as in `objective`; ``lam_max`` at the target
+    rows; ``objective_path`` after the start and after each round, never increasing; ``gap`` relative duality gap of the
+    last A-step; ``converged``; ``n_outer``; ``target_r2`` share of the target's variance that the autoencoder keeps;
     ``hidden_variance`` mean variance of the codes; ``seconds`` by step.
     """
 
@@ -258,7 +257,8 @@ def _target_r2(X_target, autoencoder):
     """Return the share of the target rows' variance that their reconstructions keep; 1 where there is none to keep."""
     missed = np.square(reconstruct(X_target, autoencoder) - X_target).sum(dtype=np.float64)
     spread = np.square(X_target - X_target.mean(axis=0)).sum(dtype=np.float64)
-    return float(1 - missed / spread) if spread > 0 else 1.0
+    rounding = X_target.size * (4 * np.finfo(X_target.dtype).eps * np.abs(X_target).max()) ** 2
+    return float(1 - missed / spread) if spread > rounding else 1.0
 
 
 class _Clock:

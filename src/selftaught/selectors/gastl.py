@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
+from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Interval, check_parameters
 from ..relevance import closeness, encode, lam_max, mapping_frame, solve_relevance
 from .base import SourceSelector
@@ -150,9 +152,9 @@ class GASTLSelector(SourceSelector):
         n_hidden=100,
         *,
         sparsity=0.3,
-        lam=None,
+        lam: float | None = None,
         smoothness=0.1,
-        coupling="balanced",
+        coupling: str | float = "balanced",
         n_neighbors=5,
         metric="cosine",
         center=True,
@@ -203,6 +205,10 @@ class GASTLSelector(SourceSelector):
         self
         """
         check_parameters(self, self._allowed, self._hints)
+        with whole_or_not_at_all(self):
+            return self._fit(X, X_source)
+
+    def _fit(self, X, X_source):
         X_source, X_target = self._read(X, X_source, scale=self.scale)
         if len(X_source) == 0:
             self.solution_ = self.autoencoder_ = self.diagnostics_ = None
@@ -219,7 +225,7 @@ class GASTLSelector(SourceSelector):
     def _solve(self, X_source, X_target):
         """Turn fractions into the absolute weights of the objective, and solve."""
         n = len(X_source) + len(X_target)
-        mu = len(X_target) / n if self.coupling == "balanced" else self.coupling
+        mu = len(X_target) / n if self.coupling == "balanced" else float(self.coupling)
         gamma = self.smoothness / n if self.graph_scaling == "mean" else self.smoothness
         lam = self.lam
         if lam is None:
@@ -266,7 +272,8 @@ class GASTLSelector(SourceSelector):
         -------
         scores : ndarray, shape (n,)
         """
-        if getattr(self, "solution_", None) is None:
+        check_is_fitted(self)
+        if self.solution_ is None:
             raise ValueError(
                 "this selector was fitted without a source and cannot score one. Fit it with X_source= first."
             )
