@@ -61,7 +61,7 @@ def test_the_optimality_conditions_hold_to_many_digits(rng, offset):
         X, Y = make_rows(rng, n_rows, d, n_tasks, offset)
         for fraction in (0.9, 0.5, 0.1, 0.02):
             alpha = fraction * largest_alpha(X, Y)
-            B, solved = solve(X, Y, alpha, tol=1e-15)  # as far as rounding lets it come
+            B, solved = solve(X, Y, alpha, tol=0.0)  # as far as rounding lets it come
             assert violation(X, Y, alpha, B) < 1e-8
             assert solved.gap <= 1e-11
 
@@ -178,6 +178,34 @@ def test_close_rows_do_not_slow_it_down(rng):
         eta = np.clip(pull - alpha, 0, None) / np.sum(X**2, axis=1) / 60
         _, solved = solve(X, Y, alpha, eta=eta, tol=1e-6)
         assert solved.gap <= 1e-6 and solved.n_steps <= 30
+
+
+@pytest.mark.xfail(strict=True, reason="plain Newton steps crawl near zero, and too little damping lets all rows leave")
+def test_many_rows_in_few_features_do_not_stop_it():
+    # Forty rows where four would do: nearly all of them leave at once. On some of these it once crawled.
+    for seed in (1, 3, 4, 5, 7):
+        rng = np.random.default_rng(seed)
+        for trial in range(60):
+            X, Y = make_rows(rng, n_rows=40, d=4, n_tasks=1 + 29 * (trial % 2))
+            for fraction in (0.95, 0.9, 0.02):
+                eta = np.full(40, 1.0 if trial % 2 else 0.01)
+                _, solved = solve(X, Y, fraction * largest_alpha(X, Y), eta=eta, tol=1e-6)
+                assert solved.gap <= 1e-6
+
+
+@pytest.mark.xfail(strict=True, reason="an entering row is refused where it lowers the value by less than rounding")
+def test_a_row_that_hardly_pulls_harder_still_enters(rng):
+    # What it brings is lost in the rounding of the value, and it takes a while to find its size among the others.
+    for _ in range(10):
+        X, Y = make_rows(rng, n_rows=40, d=10, n_tasks=20)
+        alpha = 0.005 * largest_alpha(X, Y)
+        B, solved = solve(X, Y, alpha, tol=1e-13)
+        late = rng.standard_normal(10)
+        late *= (1 + 3e-5) * alpha / np.linalg.norm((Y - B.T @ X) @ late)
+        eta = np.zeros(41)
+        eta[solved.rows] = solved.eta
+        _, again = solve(np.vstack([X, late]), Y, alpha, eta=eta, tol=1e-8)
+        assert again.gap <= 1e-8
 
 
 def test_row_norms(rng):

@@ -1,6 +1,7 @@
 """The alternation: its promises on random problems, the published algorithm as a witness, planted relevance."""
 
 from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from selftaught.relevance import (
 FRAME = ("center", "normalize")
 
 
-def make_rows(rng, n_source=40, n_target=8, d=7, dtype=np.float64):
+def make_rows(rng, n_source=40, n_target=8, d=7, dtype: Any = np.float64):
     """Source rows near a subspace, target rows mixed from a few of them, all inside (0, 1)."""
     rank = min(3, d)
     Z = rng.standard_normal((n_source, rank))
@@ -131,13 +132,16 @@ def test_an_optimiser_that_ends_too_high_does_no_harm(rng, monkeypatch):
     X_source, X_target = make_rows(rng)
     before = solve(X_source, X_target, max_outer=0)
 
-    def down_and_up(function, theta, **options):
-        _, gradient = function(theta)
-        for step in steps:
-            function(theta - step * gradient)
+    def optimiser_that_visits(*steps):
+        def down_and_up(function, theta, **options):
+            _, gradient = function(theta)
+            for step in steps:
+                function(theta - step * gradient)
 
-    monkeypatch.setattr("selftaught.relevance.solve.optimize.minimize", down_and_up)
+        return down_and_up
+
     for steps, moved in [((0.1, 0.2, 1e5), True), ((1e5,), False)]:
+        monkeypatch.setattr("selftaught.relevance.solve.optimize.minimize", optimiser_that_visits(*steps))
         after = solve(X_source, X_target, max_outer=1)
         assert np.array_equal(after.autoencoder.W2, before.autoencoder.W2) == (not moved)
         assert after.objective_path[1] <= after.objective_path[0] == before.objective_path[0]
@@ -171,7 +175,7 @@ def test_the_record_agrees_with_itself(rng):
         assert solution.relevance == pytest.approx(solution.row_weights * np.linalg.norm(A, axis=1))
         assert np.array_equal(solution.relevance, contribution_lengths(solution.mapping, solution.row_weights))
         assert solution.relevance.max() > 0
-        frame = dict(center=solution.center, row_weights=solution.row_weights)
+        frame: dict = dict(center=solution.center, row_weights=solution.row_weights)
         assert solution.lam_max == pytest.approx(lam_max(X_source, X_target, **frame))
         H_target = reconstruct(X_target, solution.autoencoder)
         missed = H_target - map_source(solution.mapping, X_source, solution.center)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 from sklearn.utils.extmath import randomized_svd
 
 __all__ = [
@@ -237,7 +236,7 @@ def _ridge(Z, Y, ridge):
     gram = Zc.T @ Zc
     # Codes are of order one: the second part is rounding, and saves a matrix of zeros from being singular.
     gram[np.diag_indices_from(gram)] += ridge * np.trace(gram) / len(gram) + np.finfo(float).eps * len(Z)
-    W = linalg.solve(gram, Zc.T @ (Y - Y_mean), assume_a="pos").T
+    W = np.linalg.solve(gram, Zc.T @ (Y - Y_mean)).T
     return W.astype(Z.dtype), (Y_mean - W @ Z_mean).astype(Z.dtype)
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from .group_lasso import relative_gap, row_norms, solve_group_lasso
 
@@ -174,7 +174,7 @@ def _standardise(X_source, H_target, lam, mu, center, row_weights):
         Y = Y - center
     rotation = None
     if Y.shape[0] > Y.shape[1]:
-        rotation, Y = linalg.qr(Y, mode="economic", check_finite=False)
+        rotation, Y = np.linalg.qr(Y)
     return _Problem(X_source, center, row_weights, Y, rotation, lam * len(H_target) / mu)
 
 
