@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Interval, check_parameters
+from .._progress import report_round
 from ..relevance import closeness, encode, lam_max, mapping_frame, solve_relevance
 from .base import SourceSelector
 
@@ -249,7 +249,7 @@ class GASTLSelector(SourceSelector):
             history=self.history,
             tol=self.tol,
             random_state=self.random_state,
-            on_round=_report_round if self.verbose else None,
+            on_round=report_round if self.verbose else None,
         )
 
     def encode(self, X):
@@ -320,7 +320,3 @@ def _diagnose(solution, tol):
         n_relevant=int(np.count_nonzero(solution.relevance)),
         seconds=solution.seconds,
     )
-
-
-def _report_round(number, value):
-    print(f"round {number}: objective {value:.6g}", file=sys.stderr)

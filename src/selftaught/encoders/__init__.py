@@ -1,0 +1,3 @@
+"""Who re-represents rows: methods whose source acts through a dictionary, and whose classifier sees codes."""
+
+from .base import SourceEncoder as SourceEncoder
