@@ -53,14 +53,24 @@ class GroupLassoSolution:
 
 @dataclass(frozen=True)
 class _State:
-    """The ridge solution at one eta: live rows, N^-1, alpha N^-1 S Q, f up to |Y|^2 / 2, max ||C_i| - alpha|."""
+    """The ridge solution at one eta: live rows, N^-1, S C = alpha N^-1 S Q, B, and f up to |Y|^2 / 2."""
 
     rows: np.ndarray
     eta: np.ndarray
     inverse: np.ndarray
     scaled_C: np.ndarray
+    B: np.ndarray
     value: float
-    imbalance: float
+
+    def correlations(self, G, Q):
+        """Return the residual correlations of all rows, live or not, (k, T)."""
+        return Q - G[:, self.rows] @ self.B
+
+    def imbalance(self, G, Q, alpha):
+        """Return how far |C_i| is from alpha on live rows, or above it on the others, at worst."""
+        excess = row_norms(self.correlations(G, Q)) - alpha
+        live = excess[self.rows]
+        return max(np.abs(live).max(), excess.max())
 
 
 def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=100):
@@ -88,16 +98,15 @@ def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=
     """
     state = _ridge_state(G, Q, alpha, eta)
     for step in range(max_steps + 1):
-        B = state.scaled_C * (np.sqrt(state.eta) / alpha)[:, None]
-        C = Q - G[:, state.rows] @ B
-        gap = _relative_gap(B, C, Q, state.rows, alpha, response_square)
+        C = state.correlations(G, Q)
+        gap = _relative_gap(state.B, C, Q, state.rows, alpha, response_square)
         if gap <= tol or step == max_steps:
             break
         following = _next_state(G, Q, alpha, state, row_norms(C))
         if following is None:
             break
         state = following
-    return GroupLassoSolution(state.rows, B, state.eta, gap, step)
+    return GroupLassoSolution(state.rows, state.B, state.eta, gap, step)
 
 
 def row_norms(A):
@@ -118,8 +127,7 @@ def _ridge_state(G, Q, alpha, eta):
     SQ = s[:, None] * Q[rows]
     V = inverse @ SQ
     value = 0.5 * (alpha * eta.sum() - np.vdot(SQ, V))
-    imbalance = np.abs(alpha * row_norms(V) / s - alpha).max()
-    return _State(rows, eta, inverse, alpha * V, value, imbalance)
+    return _State(rows, eta, inverse, alpha * V, s[:, None] * V, value)
 
 
 def _relative_gap(B, C, Q, rows, alpha, response_square):
@@ -141,6 +149,7 @@ def relative_gap(residual_square, residual_response, largest, norms, alpha):
 
 def _next_state(G, Q, alpha, state, correlation):
     """Return a better state, or None where none is found at working precision."""
+    is_better = _better_than(state, G, Q, alpha)
     entering = _entering(G, alpha, state, correlation)
     H = _curvature(alpha, state)
     for damping in DAMPINGS:
@@ -150,21 +159,26 @@ def _next_state(G, Q, alpha, state, correlation):
         for length in LENGTHS:
             eta = length * entering
             eta[state.rows] = state.eta * np.maximum(1 + length * step, 0)
-            if eta.any() and _is_better(trial := _ridge_state(G, Q, alpha, eta), state):
+            if eta.any() and is_better(trial := _ridge_state(G, Q, alpha, eta)):
                 return trial
     # The reweighting step eta_i <- |B_i| never raises the value.
     eta = np.zeros(len(G))
     eta[state.rows] = np.sqrt(state.eta) * row_norms(state.scaled_C) / alpha
     trial = _ridge_state(G, Q, alpha, eta)
-    return trial if _is_better(trial, state) else None
+    return trial if is_better(trial) else None
 
 
-def _is_better(trial, state):
-    """Return whether the value fell or, where rounding hides that, whether the rows came nearer to |C_i| = alpha."""
+def _better_than(state, G, Q, alpha):
+    """Return a test: did the value fall or, where rounding hides that, did the rows come nearer to |C_i| = alpha?"""
     rounding = 64 * np.finfo(float).eps * abs(state.value)
-    if trial.value < state.value - rounding:
-        return True
-    return trial.value <= state.value + rounding and trial.imbalance < 0.9 * state.imbalance
+    imbalance = state.imbalance(G, Q, alpha)
+
+    def is_better(trial):
+        if trial.value < state.value - rounding:
+            return True
+        return trial.value <= state.value + rounding and trial.imbalance(G, Q, alpha) < 0.9 * imbalance
+
+    return is_better
 
 
 def _curvature(alpha, state):
