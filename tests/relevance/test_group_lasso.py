@@ -180,7 +180,6 @@ def test_close_rows_do_not_slow_it_down(rng):
         assert solved.gap <= 1e-6 and solved.n_steps <= 30
 
 
-@pytest.mark.xfail(strict=True, reason="plain Newton steps crawl near zero, and too little damping lets all rows leave")
 def test_many_rows_in_few_features_do_not_stop_it():
     # Forty rows where four would do: nearly all of them leave at once. On some of these it once crawled.
     for seed in (1, 3, 4, 5, 7):
@@ -193,7 +192,6 @@ def test_many_rows_in_few_features_do_not_stop_it():
                 assert solved.gap <= 1e-6
 
 
-@pytest.mark.xfail(strict=True, reason="an entering row is refused where it lowers the value by less than rounding")
 def test_a_row_that_hardly_pulls_harder_still_enters(rng):
     # What it brings is lost in the rounding of the value, and it takes a while to find its size among the others.
     for _ in range(10):

@@ -1,6 +1,6 @@
 """Steps that dictionaries share: a start, ridge codes, and block coordinate descent over unit balls.
 
-A dictionary ``D`` is (m, d), one atom a row, every atom of length at most one; codes are (n, m); rows are ``codes @ D``.
+A dictionary ``D`` is (m, d), one atom a row, every atom of length at most one. Codes are (n, m), rows ``codes @ D``.
 """
 
 from __future__ import annotations

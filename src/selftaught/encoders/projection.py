@@ -49,7 +49,7 @@ def fit_projection(read_blocks, keep):
     >>> fit_projection(lambda: [rows], 0.9).apply(rows).shape
     (3, 1)
     """
-    n, total = 0, 0.0
+    n, total = 0, np.zeros(1)
     for block in read_blocks():
         n, total = n + len(block), total + block.sum(axis=0, dtype=np.float64)
     mean = total / n

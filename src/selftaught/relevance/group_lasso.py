@@ -20,8 +20,9 @@ relative steps ``delta_i = d eta_i / eta_i`` the system is
 
 whose matrix is positive semi-definite. The step is bounded by ``delta_i >= -1``,
 where a row leaves, and the rows that stay make up for those that go; rows with ``|C_i| > alpha`` outside enter. Every
-step must lower f. Where Newton's does not, Levenberg's damping shortens it, and in the last resort the reweighting step
-``eta_i <- |B_i|``, which never raises f, takes its place.
+step must lower f. Where Newton's does not, Levenberg's damping shortens it; where even that stalls (many rows in few
+features leave at once, or what a row brings is lost in the rounding of f), sweeps of block coordinate descent, which
+never raise f, go on from there.
 
 All of it is NumPy's linear algebra and none SciPy's: the two bring a BLAS each, and where calls alternate, the threads
 of the one that waits keep the cores from the other (measured: 20 to 60 times slower with two threads on two cores).
@@ -38,6 +39,13 @@ __all__ = ["GroupLassoSolution", "row_norms", "solve_group_lasso"]
 # Levenberg's damping, tried in turn: where rows outnumber what tells them apart, Newton's system is nearly singular.
 DAMPINGS = (0.0, 1e-4, 1e-2, 1.0)
 LENGTHS = (1.0, 0.5, 0.25)
+# A Newton step that closes less of the gap than this has stalled, and sweeps take over. More and they run where Newton
+# would soon have caught up: at 0.1 the whole solve took up to twice as long.
+LEAST_SHARE = 1e-5
+N_SWEEPS = 3
+# Steps that lower neither value nor gap by more than rounding, after which no more is to be had.
+PATIENCE = 5
+ROUNDING = 64 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -66,12 +74,6 @@ class _State:
         """Return the residual correlations of all rows, live or not, (k, T)."""
         return Q - G[:, self.rows] @ self.B
 
-    def imbalance(self, G, Q, alpha):
-        """Return how far |C_i| is from alpha on live rows, or above it on the others, at worst."""
-        excess = row_norms(self.correlations(G, Q)) - alpha
-        live = excess[self.rows]
-        return max(np.abs(live).max(), excess.max())
-
 
 def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=100):
     """Solve the group lasso in Gram form to a relative duality gap over its own rows.
@@ -97,15 +99,17 @@ def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=
     GroupLassoSolution
     """
     state = _ridge_state(G, Q, alpha, eta)
+    best_gap, idle = np.inf, 0
     for step in range(max_steps + 1):
         C = state.correlations(G, Q)
         gap = _relative_gap(state.B, C, Q, state.rows, alpha, response_square)
-        if gap <= tol or step == max_steps:
+        if gap <= tol or step == max_steps or idle == PATIENCE:
             break
-        following = _next_state(G, Q, alpha, state, row_norms(C))
-        if following is None:
-            break
-        state = following
+        primal = state.value + response_square / 2
+        following = _next_state(G, Q, alpha, state, row_norms(C), LEAST_SHARE * gap * primal)
+        fell = following.value < state.value - ROUNDING * primal
+        idle = 0 if fell or gap < best_gap else idle + 1
+        best_gap, state = min(best_gap, gap), following
     return GroupLassoSolution(state.rows, state.B, state.eta, gap, step)
 
 
@@ -147,9 +151,16 @@ def relative_gap(residual_square, residual_response, largest, norms, alpha):
     return max(float((primal - dual) / primal), 0.0) if primal != 0 else 0.0
 
 
-def _next_state(G, Q, alpha, state, correlation):
-    """Return a better state, or None where none is found at working precision."""
-    is_better = _better_than(state, G, Q, alpha)
+def _next_state(G, Q, alpha, state, correlation, least_fall):
+    """Return the state after a Newton step and, where the value falls by less than asked, after sweeps as well."""
+    newton = _newton_state(G, Q, alpha, state, correlation)
+    if state.value - newton.value > least_fall:
+        return newton
+    return _swept_state(G, Q, alpha, newton)
+
+
+def _newton_state(G, Q, alpha, state, correlation):
+    """Return the state after the first step that lowers f, from Newton's own to damped and shortened ones."""
     entering = _entering(G, alpha, state, correlation)
     H = _curvature(alpha, state)
     for damping in DAMPINGS:
@@ -159,26 +170,27 @@ def _next_state(G, Q, alpha, state, correlation):
         for length in LENGTHS:
             eta = length * entering
             eta[state.rows] = state.eta * np.maximum(1 + length * step, 0)
-            if eta.any() and is_better(trial := _ridge_state(G, Q, alpha, eta)):
+            if eta.any() and (trial := _ridge_state(G, Q, alpha, eta)).value < state.value:
                 return trial
-    # The reweighting step eta_i <- |B_i| never raises the value.
-    eta = np.zeros(len(G))
-    eta[state.rows] = np.sqrt(state.eta) * row_norms(state.scaled_C) / alpha
-    trial = _ridge_state(G, Q, alpha, eta)
-    return trial if is_better(trial) else None
+    return state
 
 
-def _better_than(state, G, Q, alpha):
-    """Return a test: did the value fall or, where rounding hides that, did the rows come nearer to |C_i| = alpha?"""
-    rounding = 64 * np.finfo(float).eps * abs(state.value)
-    imbalance = state.imbalance(G, Q, alpha)
+def _swept_state(G, Q, alpha, state):
+    """Return the state whose eta are the norms after block coordinate descent, which never raises f."""
+    B = np.zeros_like(Q)
+    B[state.rows] = state.B
+    _sweep(G, Q, alpha, B)
+    eta = row_norms(B)
+    return _ridge_state(G, Q, alpha, eta) if eta.any() else state
 
-    def is_better(trial):
-        if trial.value < state.value - rounding:
-            return True
-        return trial.value <= state.value + rounding and trial.imbalance(G, Q, alpha) < 0.9 * imbalance
 
-    return is_better
+def _sweep(G, Q, alpha, B):
+    """Solve for one row after the other, the rest held fixed; B changes in place, rows that rest at zero do not."""
+    rests = ~B.any(axis=1) & (row_norms(Q - G @ B) <= alpha)
+    for i in np.tile(np.flatnonzero(~rests & (np.diag(G) > 0)), N_SWEEPS):
+        alone = Q[i] - G[i] @ B + G[i, i] * B[i]
+        size = np.sqrt(alone @ alone)
+        B[i] = alone * (max(1 - alpha / size, 0) / G[i, i] if size > 0 else 0)
 
 
 def _curvature(alpha, state):

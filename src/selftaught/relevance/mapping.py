@@ -197,8 +197,8 @@ def _solve_in_working_set(problem, tol, pull, norms):
         gap = relative_gap(np.vdot(R, R), np.vdot(R, Y), pull.max(), row_norms(B).sum(), alpha)
         n_passes += 1
         joining = _joining_rows(pull, alpha, working, len(rows))
+        stalled = not lacking and len(joining) == 0 and gap >= previous
         lacking = len(joining) > len(rows) / 10
-        stalled = len(joining) == 0 and solved.n_steps == 0 and gap >= previous
         working = np.concatenate([rows, joining])
         eta = np.concatenate([solved.eta, np.zeros(len(joining))])
     return rows, B, float(gap), n_passes, pull
