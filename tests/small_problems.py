@@ -21,8 +21,10 @@ from selftaught.datasets import make_open_set
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
+ENCODERS = ()
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
-TAKE_A_SOURCE = SELECTORS + TRANSFER_CLASSIFIERS
+TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
+SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))
 ESTIMATORS = (*TAKE_A_SOURCE, SoftmaxClassifier)
 
 
@@ -36,8 +38,11 @@ def quick(estimator_class, **changes):
     """An estimator with small settings and a fixed seed, where it has them."""
     names = estimator_class().get_params(deep=False)
     small = dict(n_hidden=6, max_outer=3, max_inner=10, random_state=0)
-    wanted = small if estimator_class in SELECTORS else small | dict(selector=GASTLSelector(**small), cv=2)
-    return estimator_class(**{k: v for k, v in wanted.items() if k in names} | changes)
+    if estimator_class in ENCODERS:
+        small |= dict(n_components=8)
+    elif estimator_class not in SELECTORS:
+        small |= dict(selector=GASTLSelector(**small), cv=2)
+    return estimator_class(**{k: v for k, v in small.items() if k in names} | changes)
 
 
 def fit_on(estimator, problem, X_source=None):
@@ -50,22 +55,34 @@ def fit_on(estimator, problem, X_source=None):
 
 def results(estimator, problem):
     """All that an estimator has to say about a problem, as a dict of arrays."""
+    return results_on(estimator, problem.X_test)
+
+
+def results_on(estimator, X):
+    """What an estimator found, and what it makes of the rows X, as a dict of arrays."""
     said = {}
-    for name in ("relevance_", "weights_", "ranking_", "selected_", "pseudo_labels_", "coef_", "intercept_"):
+    rows = ("relevance_", "weights_", "ranking_", "selected_", "pseudo_labels_")
+    for name in (*rows, "coef_", "intercept_", "components_", "codes_target_"):
         if hasattr(estimator, name):
             said[name] = getattr(estimator, name)
     if hasattr(estimator, "predict_proba"):
-        said["probabilities"] = estimator.predict_proba(problem.X_test)
-    if hasattr(estimator, "encode"):
-        said["codes"] = estimator.encode(problem.X_test)
+        said["probabilities"] = estimator.predict_proba(X)
+    for codes in ("encode", "transform"):
+        if hasattr(estimator, codes):
+            said[codes] = getattr(estimator, codes)(X)
     if hasattr(estimator, "score_source"):
-        said["scores"] = estimator.score_source(problem.X_test)
+        said["scores"] = estimator.score_source(X)
     transfer = getattr(estimator, "transfer_", None)
     if transfer is not None:
         said["used"] = np.array([transfer.used])
         if transfer.curve is not None:
             said["curve"] = transfer.curve.scores
     return said
+
+
+def only_finite(estimator, X):
+    """Whether nothing that an estimator found, or makes of the rows X, is NaN or infinite."""
+    return all(np.isfinite(said).all() for said in results_on(estimator, X).values())
 
 
 def same(first, second, rtol=1e-6, atol=1e-9):
