@@ -93,8 +93,7 @@ def run_problem(problem, seed, published):
 def relabelled(fitted, problem, pool, transferability):
     """Return the classifier with other pseudo-labels from the same stage 1, which takes nearly all of the time."""
     fitted.set_params(transferability=transferability)
-    source = fitted._label(fitted.selector_, pool, problem.X, problem.y, fitted.frame_)
-    fitted._finish(problem.X, problem.y, source)
+    fitted._finish(fitted._prepare(fitted.selector_, pool, problem.X, problem.y))
     return fitted
 
 

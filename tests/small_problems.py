@@ -18,6 +18,7 @@ from selftaught import (
     SourcePool,
 )
 from selftaught.datasets import make_open_set
+from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
@@ -103,6 +104,23 @@ class MisleadingSelector(SourceSelector):
         cells = (np.ones(len(source)), (np.arange(len(source)), farthest))
         mapping = sparse.csr_array(cells, shape=(len(source), len(target)))
         return self._keep(np.ones(len(source)), mapping=mapping)
+
+
+class FoldingEncoder(SourceEncoder):
+    """Codes are distances to the source's mean, feature by feature: what lies on either side of it looks alike."""
+
+    def __init__(self, *, pca=None, scale=True):
+        self.pca = pca
+        self.scale = scale
+
+    def fit(self, X, y=None, *, X_source=None):
+        target, pool = self._open(X, X_source)
+        source = target if pool is None else self._source_coordinates(pool, target.shape[1])
+        self.components_ = source.mean(axis=0, keepdims=True).repeat(target.shape[1], axis=0)
+        return self
+
+    def _encode(self, rows):
+        return np.abs(rows - self.components_[0])
 
 
 def misled(**changes):

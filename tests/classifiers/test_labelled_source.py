@@ -11,65 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from selftaught import SourcePool
-from selftaught.classifiers.labelled_source import fit_frame, label_source
-from selftaught.scaling import IdentityScaling, fit_scaling
+from selftaught.classifiers.frames import fit_frame
+from selftaught.classifiers.labelled_source import label_source
+from selftaught.scaling import IdentityScaling
 
 
 @pytest.fixture
 def rows(rng):
     return rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
-
-
-# The frame
-
-
-def test_a_unit_frame_centres_at_the_mean_of_source_and_target_and_normalises(rows):
-    X, X_source = rows
-    frame = fit_frame(IdentityScaling(), SourcePool(X_source), X, unit=True)
-    middle = np.concatenate([X, X_source]).mean(axis=0)
-    assert_allclose(frame.apply(X), (X - middle) / np.linalg.norm(X - middle, axis=1, keepdims=True), rtol=1e-12)
-
-
-def test_a_scaled_frame_scales_and_nothing_else(rows):
-    X, X_source = rows
-    scaling = fit_scaling(SourcePool(X_source), X)
-    assert_array_equal(fit_frame(scaling, SourcePool(X_source), X, unit=False).apply(X), scaling.apply(X))
-
-
-def test_the_middle_is_that_of_the_scaled_rows(rows):
-    X, X_source = rows
-    scaling = fit_scaling(SourcePool(X_source), X)
-    frame = fit_frame(scaling, SourcePool(X_source), X, unit=True)
-    assert_allclose(frame.middle, scaling.apply(np.concatenate([X, X_source])).mean(axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("block_rows", [1, 4])
-def test_the_middle_does_not_depend_on_blocks(rows, block_rows):
-    X, X_source = rows
-    whole = fit_frame(IdentityScaling(), SourcePool(X_source), X, unit=True)
-    blocked = fit_frame(IdentityScaling(), SourcePool(X_source, block_rows=block_rows), X, unit=True)
-    assert_allclose(blocked.middle, whole.middle, rtol=1e-12, atol=1e-15)
-
-
-def test_without_a_source_the_middle_is_that_of_the_target(rows):
-    assert_allclose(fit_frame(IdentityScaling(), None, rows[0], unit=True).middle, rows[0].mean(axis=0))
-
-
-def test_a_row_in_the_middle_stays_there_instead_of_becoming_nan():
-    X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    frame = fit_frame(IdentityScaling(), None, X, unit=True)
-    assert_array_equal(frame.apply(np.array([[2.0, 3.0]])), [[0, 0]])
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_the_frame_keeps_the_dtype_and_leaves_its_input(rows, dtype):
-    X = rows[0].astype(dtype)
-    kept = X.copy()
-    assert fit_frame(IdentityScaling(), SourcePool(rows[1]), X, unit=True).apply(X).dtype == dtype
-    assert_array_equal(X, kept)
-
-
-# The labels
 
 
 @pytest.fixture

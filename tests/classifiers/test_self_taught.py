@@ -3,6 +3,8 @@
 # The estimators' parameters and results are not annotated, and types guessed from defaults are too narrow.
 # pyright: reportArgumentType=false, reportOptionalMemberAccess=false
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from small_problems import fit_on, misled, small_problem
+from small_problems import FoldingEncoder, fit_on, misled, small_problem
 
 from selftaught import (
     AllSelector,
@@ -177,7 +179,6 @@ class SpySelector(SourceSelector):
     shown, encoded = [], []
 
     def fit(self, X, y=None, *, X_source=None):
-        assert y is None, "relevance needs no labels, and must not see any"
         SpySelector.shown.append(X)
         source, _ = self._read(X, X_source, scale=True)
         return self._keep(np.ones(len(source)))
@@ -209,6 +210,93 @@ def test_held_out_rows_shape_nothing_in_their_fold(problem, monkeypatch):
     encoded_targets = [rows for rows in SpySelector.encoded if len(rows) < 60]
     for part, rows in zip(parts, encoded_targets, strict=True):
         assert_array_equal(rows, problem.X[part])
+
+
+# An encoder in place of a selector
+
+
+@pytest.fixture(scope="module")
+def folded():
+    """Opposite rows are of one class, so that only codes which fold them onto each other tell the classes apart."""
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 2
+
+    def rows(y):
+        directions = np.array([[1.0, 0.0], [0.0, 1.0]])[y] * rng.choice([-1, 1], size=len(y))[:, None]
+        return directions + 0.1 * rng.normal(size=(len(y), 2))
+
+    y_test = np.arange(60) % 2
+    return SimpleNamespace(X=rows(y), y=y, X_source=rows(np.arange(200) % 2), X_test=rows(y_test), y_test=y_test)
+
+
+def test_codes_that_help_are_used_and_no_source_row_is_learned_from(folded):
+    clf = fit_on(SelfTaughtClassifier(FoldingEncoder(), random_state=0), folded)
+    assert clf.transfer_.used and clf.transfer_.tested and clf.transfer_.n_select == 200
+    assert_array_equal(clf.transfer_.curve.sizes, [0, 200])
+    assert len(clf.selected_) == 0 and clf.pseudo_labels_.shape == (0, 2)
+    assert not hasattr(clf, "relevance_") and not hasattr(clf, "score_source")
+    without = SelfTaughtClassifier(FoldingEncoder(), n_select=0).fit(folded.X, folded.y, X_source=folded.X_source)
+    assert clf.score(folded.X_test, folded.y_test) > without.score(folded.X_test, folded.y_test) + 0.2
+
+
+def test_the_classifier_sees_codes_standardised_by_the_target(folded):
+    clf = fit_on(SelfTaughtClassifier(FoldingEncoder(), guard="off"), folded)
+    codes, new = clf.selector_.transform(folded.X), clf.selector_.transform(folded.X_test)
+    standardised = (new - codes.mean(axis=0)) / codes.std(axis=0)
+    by_hand = SoftmaxClassifier().fit((codes - codes.mean(axis=0)) / codes.std(axis=0), folded.y)
+    assert_allclose(clf.predict_proba(folded.X_test), by_hand.predict_proba(standardised), atol=1e-9)
+    assert clf.transfer_.used and not clf.transfer_.tested
+
+
+class ConstantEncoder(FoldingEncoder):
+    """Codes that say nothing."""
+
+    def _encode(self, rows):
+        return np.ones_like(rows)
+
+
+def test_codes_that_hurt_are_refused_and_the_classifier_is_the_target_s_own(problem):
+    clf = fit_on(SelfTaughtClassifier(ConstantEncoder(), random_state=0), problem)
+    assert not clf.transfer_.used and clf.transfer_.gain < 0
+    alone = target_only(problem)
+    assert_allclose(clf.predict_proba(problem.X_test), alone.predict_proba(problem.X_test), atol=1e-9)
+
+
+def test_folds_of_an_encoder_compare_codes_with_rows_as_they_are(folded):
+    cv = StratifiedKFold(3)
+    clf = fit_on(SelfTaughtClassifier(FoldingEncoder(), cv=cv, random_state=0), folded)
+    for scores, (train, test) in zip(clf.transfer_.curve.scores, cv.split(folded.X, folded.y), strict=True):
+        for score, options in zip(scores, (dict(n_select=0), dict(guard="off")), strict=True):
+            fold = SelfTaughtClassifier(FoldingEncoder(), **options)
+            fold.fit(folded.X[train], folded.y[train], X_source=SourcePool(folded.X_source))
+            assert score == fold.score(folded.X[test], folded.y[test])
+
+
+def test_labels_reach_an_encoder_as_codes(problem):
+    seen = []
+
+    class Reads(FoldingEncoder):
+        def fit(self, X, y=None, *, X_source=None):
+            seen.append(y)
+            return super().fit(X, y, X_source=X_source)
+
+    names = np.array(["pear", "apple", "fig"])[problem.y]
+    SelfTaughtClassifier(Reads(), guard="off").fit(problem.X, names, X_source=problem.X_source)
+    assert_array_equal(seen[0], np.unique(names, return_inverse=True)[1])
+
+
+def test_an_encoder_without_a_source_is_a_target_only_fit(problem):
+    clf = SelfTaughtClassifier(FoldingEncoder()).fit(problem.X, problem.y)
+    assert not clf.transfer_.used and clf.transfer_.reason == "Not used: no source was given."
+    alone = SelfTaughtClassifier().fit(problem.X, problem.y)
+    assert_allclose(clf.predict_proba(problem.X_test), alone.predict_proba(problem.X_test))
+
+
+def test_who_cannot_score_new_source_rows_is_named(folded):
+    clf = fit_on(SelfTaughtClassifier(FoldingEncoder(), guard="off"), folded)
+    with pytest.raises(AttributeError) as error:
+        clf.score_source(folded.X_source)
+    assert str(error.value.__cause__) == "FoldingEncoder does not score source rows that it was not fitted on."
 
 
 def test_a_number_of_folds_and_a_splitter_of_ones_own(problem):

@@ -12,27 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..labeling import gaussian_transferability, mapping_transferability, pseudo_labels
-from ..scaling import FeatureScaling, IdentityScaling
 
-__all__ = ["Frame", "LabelledSource", "fit_frame", "label_source"]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The coordinates in which the classifier sees rows: scaled, and with ``middle`` given brought to unit length."""
-
-    scaling: FeatureScaling | IdentityScaling
-    middle: np.ndarray | None
-
-    def apply(self, X):
-        """Return rows in these coordinates, a new array shaped like X."""
-        rows = self.scaling.apply(X)
-        if self.middle is None:
-            return rows
-        rows -= self.middle.astype(rows.dtype)
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        rows /= np.where(lengths > 0, lengths, 1)[:, None]
-        return rows
+__all__ = ["LabelledSource", "label_source"]
 
 
 @dataclass(frozen=True)
@@ -49,25 +30,14 @@ class LabelledSource:
     weights: np.ndarray
 
 
-def fit_frame(scaling, pool, X, *, unit):
-    """Return the frame for a target X and a source (a SourcePool or None); ``unit`` centres and normalises rows."""
-    if not unit:
-        return Frame(scaling, None)
-    total = scaling.apply(X).sum(axis=0, dtype=np.float64)
-    n = len(X)
-    for _, block in () if pool is None else pool.blocks():
-        total += scaling.apply(block).sum(axis=0, dtype=np.float64)
-        n += len(block)
-    return Frame(scaling, total / n)
-
-
 def label_source(selector, pool, X, y, n_classes, frame, *, most, transferability, average, labels, sigma2):
     """Label the most relevant source rows.
 
     Parameters
     ----------
     selector : fitted selector
-    pool : SourcePool
+    pool : SourcePool or None
+        Without a source there is nothing to label.
     X : ndarray, shape (n_target, d)
         The target rows the selector was fitted on.
     y : ndarray of int, shape (n_target,)
@@ -83,6 +53,8 @@ def label_source(selector, pool, X, y, n_classes, frame, *, most, transferabilit
     -------
     LabelledSource
     """
+    if pool is None:
+        return LabelledSource(np.arange(0), frame.apply(X[:0]), np.empty((0, n_classes)), np.empty(0))
     n_relevant = np.count_nonzero(selector.weights_)
     rows = selector.ranking_[: min(most, n_relevant)]
     raw = pool.take(rows)

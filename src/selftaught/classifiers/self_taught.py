@@ -1,6 +1,7 @@
-"""The classifier that learns from a labelled target and an unlabelled source, with any selector.
+"""The classifier that learns from a labelled target and an unlabelled source, with any selector or encoder.
 
 fit -> read and scale -> selector (stage 1) -> labels (stage 2a) -> transfer curve and guard -> classifier (stage 2b)
+                      -> encoder            -> codes             ->
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Interval, check_parameters
-from ..labeling import weighted_copies
-from ..model_selection import Transfer, curve_sizes, judge_transfer, make_folds, measure_curve
+from ..encoders import SourceEncoder
+from ..model_selection import Transfer, judge_transfer, make_folds, measure_curve
 from ..scaling import IdentityScaling, fit_scaling
 from ..selectors import GASTLSelector, SourceSelector
-from ..softmax import fit_softmax_path, softmax_scores
 from ..source import as_source
-from .labelled_source import fit_frame, label_source
+from .frames import fit_code_frame, fit_frame
+from .labelled_source import label_source
 from .softmax import SoftmaxClassifier, encode_classes
+from .transfer import TransferByCodes, TransferByRows
 
 __all__ = ["SelfTaughtClassifier", "TransferRefused"]
 
@@ -34,16 +37,27 @@ class TransferRefused(RuntimeError):
     """Raised with ``guard="raise"`` where the source would not help."""
 
 
+def _selector_scores(classifier):
+    """Return whether the selector can score new rows; if not, say who cannot."""
+    selector = classifier._make_selector()
+    if not hasattr(selector, "score_source"):
+        raise AttributeError(f"{type(selector).__name__} does not score source rows that it was not fitted on.")
+    return True
+
+
 class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
-    """Learn from a few labelled rows and the rows of an unlabelled source that help.
+    """Learn from a few labelled rows and what helps of an unlabelled source.
 
     A selector says which source rows matter; these get pseudo-labels and join the labelled rows in training, with
-    weights. Cross-validation on the labelled rows decides how many to use, and whether to use any.
+    weights. An encoder learns from the source how to describe rows, and the classifier sees the labelled rows in that
+    description. Cross-validation on the labelled rows decides how many source rows to use, and whether to use any.
 
     Parameters
     ----------
-    selector : selector, default None
-        Who chooses: `GASTLSelector()` when not given, or any other of `selftaught`.
+    selector : selector or encoder, default None
+        Who looks at the source: `GASTLSelector()` when not given, or any other selector or encoder of `selftaught`.
+        With an encoder ``transferability``, ``average``, ``labels`` and ``sigma2`` have no part, and ``n_select``
+        only where it is 0.
     transferability : {"gaussian", "mapping"}, default "gaussian"
         How the class of a source row is found: by its distance to the class means in the selector's coordinates, or
         by the target rows that the selector's mapping connects it with.
@@ -79,16 +93,16 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray, shape (n_classes,)
     relevance_, weights_ : ndarray, shape (n_source,)
-        Of every source row; see the selector.
+        Of every source row; see the selector. An encoder gives none.
     ranking_ : ndarray of int, shape (n_source,)
-        Source rows, most relevant first.
+        Source rows, most relevant first. An encoder gives none.
     selected_ : ndarray of int
-        Source rows learned from, most relevant first; empty where transfer was refused.
+        Source rows learned from, most relevant first; empty where transfer was refused, and with an encoder.
     pseudo_labels_ : ndarray, shape (len(selected_), n_classes)
         Class probabilities given to these rows.
     transfer_ : Transfer
         Whether the source was used, the estimated gain and the reason in words.
-    selector_, classifier_ : fitted selector and classifier
+    selector_, classifier_ : fitted selector (or encoder) and classifier
     diagnostics_ : Diagnostics or None
         Of the selector, where it has any.
     source_index_ : ndarray, shape (n_source,)
@@ -175,12 +189,11 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = encode_classes(y)
         pool = None if X_source is None else self._read_source(X_source, len(X))
         rng = check_random_state(self.random_state)
-        self.selector_ = self._new_selector(rng).fit(X, X_source=pool)
+        self.selector_ = self._new_selector(rng).fit(X, codes, X_source=pool)
         self._keep_selection()
-        self.frame_ = self._fit_frame(pool, X)
-        source = None if pool is None else self._label(self.selector_, pool, X, codes, self.frame_)
-        self.transfer_ = self._decide(X, codes, pool, source, rng)
-        self._finish(X, codes, source)
+        transfer = self._prepare(self.selector_, pool, X, codes)
+        self.transfer_ = self._decide(X, codes, pool, transfer, rng)
+        self._finish(transfer)
         return self
 
     def _read_source(self, X_source, n_target):
@@ -192,7 +205,8 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         selector = clone(self._make_selector())
         if "random_state" in selector.get_params() and selector.random_state is None:
             selector.set_params(random_state=rng.randint(2**31 - 1))
-        if self.transferability == "mapping" and not selector.has_mapping:
+        chooses = isinstance(selector, SourceSelector)
+        if chooses and self.transferability == "mapping" and not selector.has_mapping:
             raise ValueError(
                 f"transferability='mapping' needs a selector that maps source rows to target rows, and "
                 f"{type(selector).__name__} does not. Use transferability='gaussian'."
@@ -204,29 +218,26 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
 
     def _keep_selection(self):
         selector = self.selector_
-        self.relevance_, self.weights_, self.ranking_ = selector.relevance_, selector.weights_, selector.ranking_
+        if isinstance(selector, SourceSelector):
+            self.relevance_, self.weights_, self.ranking_ = selector.relevance_, selector.weights_, selector.ranking_
         self.source_index_ = selector.source_index_
         self.diagnostics_ = getattr(selector, "diagnostics_", None)
 
-    def _fit_frame(self, pool, X):
+    def _prepare(self, selector, pool, X, codes):
+        """Return what the classifier can be trained on, given a selector or encoder fitted on just these rows."""
         scaling = fit_scaling(pool, X) if self.scale else IdentityScaling()
-        return fit_frame(scaling, pool, X, unit=self.rows == "unit")
+        frame = fit_frame(scaling, pool, X, unit=self.rows == "unit")
+        targets = np.eye(len(self.classes_))[codes]
+        most = 0 if pool is None else self._most(pool.n_rows)
+        if isinstance(selector, SourceEncoder):
+            return TransferByCodes(frame, fit_code_frame(selector, X), X, targets, pool.n_rows if most else 0)
+        how = dict(transferability=self.transferability, average=self.average, labels=self.labels, sigma2=self.sigma2)
+        source = label_source(selector, pool, X, codes, len(self.classes_), frame, most=most, **how)
+        return TransferByRows(frame, X, targets, source)
 
-    def _label(self, selector, pool, X, codes, frame):
-        """Label as many source rows as the transfer curve may need."""
-        return label_source(
-            selector,
-            pool,
-            X,
-            codes,
-            len(self.classes_),
-            frame,
-            most=pool.n_rows if self.n_select == "auto" else self._asked_for(pool.n_rows),
-            transferability=self.transferability,
-            average=self.average,
-            labels=self.labels,
-            sigma2=self.sigma2,
-        )
+    def _most(self, n_source):
+        """Return how many source rows the transfer curve may need."""
+        return n_source if self.n_select == "auto" else self._asked_for(n_source)
 
     def _asked_for(self, n_source):
         """Return n_select as a number of rows."""
@@ -240,20 +251,20 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             )
         return round(share * n_source)
 
-    def _decide(self, X, codes, pool, source, rng):
+    def _decide(self, X, codes, pool, transfer, rng):
         """Return the verdict: how many source rows to use, and why."""
-        n_usable = 0 if source is None else len(source.rows)
+        n_usable = transfer.n_usable
         if n_usable == 0:
-            reason = "no source was given" if source is None else "no source row is relevant, or n_select is 0"
-            if source is not None and self.n_select != 0:
-                warnings.warn(f"Learning from the target only: {reason}.", UserWarning, stacklevel=3)
+            reason = "no source was given" if pool is None else "no source row is relevant, or n_select is 0"
+            if pool is not None and self.n_select != 0:
+                warnings.warn(f"Learning from the target only: {reason}.", UserWarning, stacklevel=4)
             return _untested(False, 0, f"Not used: {reason}.")
-        if self.guard == "off" and self.n_select != "auto":
+        sizes = transfer.sizes(self.n_select)
+        if self.guard == "off" and len(sizes) == 2:
             return _untested(True, n_usable, "Used without asking: guard='off'.")
         folds = make_folds(codes, self.cv, rng)
         if folds is None:
             return self._decide_untested(n_usable)
-        sizes = curve_sizes("auto" if self.n_select == "auto" else n_usable, n_usable)
         return self._apply_guard(judge_transfer(self._measure_curve(X, codes, pool, folds, sizes)))
 
     def _decide_untested(self, n_usable):
@@ -271,25 +282,11 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         def score_fold(train, test, sizes):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # said once, of the fit on all rows
-                selector = clone(self.selector_).fit(X[train], X_source=pool)
-            frame = self._fit_frame(pool, X[train])
-            source = self._label(selector, pool, X[train], codes[train], frame)
-            fold = frame.apply(X[train]), codes[train], source, frame.apply(X[test]), codes[test]
-            return self._score_sizes(*fold, np.minimum(sizes, len(source.rows)))
+                selector = clone(self.selector_).fit(X[train], codes[train], X_source=pool)
+            transfer = self._prepare(selector, pool, X[train], codes[train])
+            return transfer.accuracies(self._make_estimator(), X[test], codes[test], sizes)
 
         return measure_curve(score_fold, folds, sizes, n_jobs=self.n_jobs)
-
-    def _score_sizes(self, X, codes, source, X_test, codes_test, sizes):
-        """Return the accuracy on held-out rows of the classifier trained with each number of source rows."""
-        estimator = self._new_estimator()
-        if not isinstance(estimator, SoftmaxClassifier):
-            return [np.mean(self._train(X, codes, source, p).predict(X_test) == codes_test) for p in sizes]
-        targets = np.eye(len(self.classes_))[codes]
-        distinct, position = np.unique(sizes, return_inverse=True)
-        ranked = source.X, source.labels, source.weights
-        fits = fit_softmax_path(X, targets, *ranked, distinct, **estimator.options())
-        hits = [np.mean(softmax_scores(X_test, fit).argmax(axis=1) == codes_test) for fit in fits]
-        return np.asarray(hits)[position]
 
     def _apply_guard(self, verdict):
         """Turn the verdict on the curve into what ``guard`` says to do about it."""
@@ -301,15 +298,17 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             return verdict
         reason = verdict.reason.replace("Not used:", "Used against the evidence:", 1)
         if self.guard == "warn":
-            warnings.warn(reason, UserWarning, stacklevel=4)
+            warnings.warn(reason, UserWarning, stacklevel=5)
         return replace(verdict, used=True, n_select=verdict.best_size, reason=reason)
 
-    def _finish(self, X, codes, source):
-        """Train the final classifier on the target and the source rows that the verdict allows."""
+    def _finish(self, transfer):
+        """Train the final classifier on as much as the verdict allows."""
         p = self.transfer_.n_select
-        self.selected_ = np.arange(0) if source is None else source.rows[:p]
-        self.pseudo_labels_ = np.empty((0, len(self.classes_))) if source is None else source.labels[:p]
-        self.classifier_ = self._train(self.frame_.apply(X), codes, source, p)
+        by_rows = isinstance(transfer, TransferByRows)
+        self.selected_ = transfer.source.rows[:p] if by_rows else np.arange(0)
+        self.pseudo_labels_ = transfer.source.labels[:p] if by_rows else np.empty((0, len(self.classes_)))
+        self.frame_ = transfer.frame(p)
+        self.classifier_ = transfer.train(self._make_estimator(), p)
 
     def _check_estimator(self):
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
@@ -317,30 +316,15 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
                 f"estimator must take sample weights, and {type(self.estimator).__name__}.fit has no sample_weight. "
                 "Choose one that does, such as LogisticRegression, or leave estimator=None."
             )
-        if self.selector is not None and not isinstance(self.selector, SourceSelector):
+        if self.selector is not None and not isinstance(self.selector, (SourceSelector, SourceEncoder)):
             raise ValueError(
-                f"selector must be one of selftaught's, such as NeighborSelector(), got {self.selector!r}. "
+                f"selector must be a selector or encoder of selftaught's, such as NeighborSelector(), "
+                f"got {self.selector!r}. "
                 "A classifier to train in the end goes into estimator=."
             )
 
-    def _new_estimator(self):
-        return SoftmaxClassifier() if self.estimator is None else clone(self.estimator)
-
-    def _train(self, X, codes, source, p):
-        """Return a classifier of class codes trained on the target and the first p source rows."""
-        estimator = self._new_estimator()
-        targets = np.eye(len(self.classes_))[codes]
-        rows, labels, weights = X, targets, np.ones(len(X))
-        if p:
-            rows = np.concatenate([X, source.X[:p]])
-            labels = np.concatenate([targets, source.labels[:p]])
-            weights = np.concatenate([weights, source.weights[:p]])
-        if isinstance(estimator, SoftmaxClassifier):
-            estimator.classes_ = np.arange(len(self.classes_))
-            estimator.n_features_in_ = X.shape[1]
-            return estimator.fit_labels(rows, labels, weights)
-        copies, copy_codes, copy_weights = weighted_copies(rows, labels, weights)
-        return estimator.fit(copies, copy_codes, sample_weight=copy_weights)
+    def _make_estimator(self):
+        return SoftmaxClassifier() if self.estimator is None else self.estimator
 
     def predict(self, X):
         """Return the class of each row, shape (n,)."""
@@ -352,6 +336,7 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         return self.classifier_.predict_proba(rows)
 
+    @available_if(_selector_scores)
     def score_source(self, X_source):
         """Score source rows never seen; see the selector."""
         check_is_fitted(self)
