@@ -401,7 +401,9 @@ def test_labels_from_the_mapping_need_a_selector_that_has_one(problem, selector)
 
 
 def test_a_word_is_no_selector(problem):
-    with pytest.raises(ValueError, match="selector must be a selector or encoder of selftaught's, such as NeighborSelector"):
+    with pytest.raises(
+        ValueError, match="selector must be a selector or encoder of selftaught's, such as NeighborSelector"
+    ):
         fit_on(SelfTaughtClassifier("gastl"), problem)
 
 
