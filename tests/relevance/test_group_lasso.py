@@ -206,6 +206,31 @@ def test_a_row_that_hardly_pulls_harder_still_enters(rng):
         assert again.gap <= 1e-8
 
 
+def test_a_solve_is_taken_up_where_another_ended(rng):
+    X, Y = make_rows(rng, n_rows=200, d=40)
+    alpha = 0.2 * largest_alpha(X, Y)
+    _, first = solve(X[:150], Y, alpha, tol=1e-9)
+    both = np.vstack([X[first.rows], X[150:]])
+    expected, cold = solve(both, Y, alpha, tol=1e-9)
+    taken_up = solve_group_lasso(both @ both.T, both @ Y.T, alpha, np.vdot(Y, Y), eta=None, last=first, tol=1e-9)
+    B = np.zeros_like(expected)
+    B[taken_up.rows] = taken_up.B
+    assert B == pytest.approx(expected, abs=1e-6) and taken_up.n_steps <= cold.n_steps
+    again = solve_group_lasso(
+        *(X[first.rows] @ M.T for M in (X[first.rows], Y)), alpha, np.vdot(Y, Y), eta=None, last=first, tol=1e-9
+    )
+    assert again.n_steps == 0 and again.B == pytest.approx(first.B)
+
+
+def test_many_rows_at_once_are_solved_as_exactly_as_few(rng):
+    # beyond a hundred rows the inverse goes by halves, and with more rows than features it is at its worst
+    X, Y = make_rows(rng, n_rows=500, d=100, n_tasks=30)
+    alpha = 0.01 * largest_alpha(X, Y)
+    B, solved = solve(X, Y, alpha, eta=np.zeros(500), tol=1e-10)
+    assert len(solved.rows) > 256 and solved.gap <= 1e-10
+    assert violation(X, Y, alpha, B) < 1e-6
+
+
 def test_row_norms(rng):
     A = rng.standard_normal((7, 3))
     assert row_norms(A) == pytest.approx(np.linalg.norm(A, axis=1))

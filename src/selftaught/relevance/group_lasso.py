@@ -18,11 +18,16 @@ relative steps ``delta_i = d eta_i / eta_i`` the system is
 
     [(I - alpha N^-1) o (S C C' S)] delta = |s_i C_i|^2 (|C_i| / alpha - 1)          (o: entry by entry)
 
-whose matrix is positive semi-definite. The step is bounded by ``delta_i >= -1``,
-where a row leaves, and the rows that stay make up for those that go; rows with ``|C_i| > alpha`` outside enter. Every
-step must lower f. Where Newton's does not, Levenberg's damping shortens it; where even that stalls (many rows in few
-features leave at once, or what a row brings is lost in the rounding of f), sweeps of block coordinate descent, which
-never raise f, go on from there.
+whose matrix is positive semi-definite. Rows outside with ``|C_i| > alpha`` take part: the straight line of a row begins
+at zero, so Newton sizes them among the others from the first step on. Their steps are plain, not relative (s_i = 1):
+
+    with a live row l         (N^-1 S G)_li o (s_l C_l . C_i)
+    among themselves          (G - G S N^-1 S G)_ij / alpha o (C_i . C_j)
+
+The step is bounded by ``delta_i >= -1``, where a live row leaves, and by 0 for a row outside; the rows that stay make
+up for those that go. Every step must lower f. Where Newton's does not, Levenberg's damping shortens it; where even that
+stalls (many rows in few features leave at once, or what a row brings is lost in the rounding of f), sweeps of block
+coordinate descent, which never raise f, go on from there.
 
 All of it is NumPy's linear algebra and none SciPy's: the two bring a BLAS each, and where calls alternate, the threads
 of the one that waits keep the cores from the other (measured: 20 to 60 times slower with two threads on two cores).
@@ -43,6 +48,7 @@ LENGTHS = (1.0, 0.5, 0.25)
 # would soon have caught up: at 0.1 the whole solve took up to twice as long.
 LEAST_SHARE = 1e-5
 N_SWEEPS = 3
+SMALL = 128
 # Steps that lower neither value nor gap by more than rounding, after which no more is to be had.
 PATIENCE = 5
 ROUNDING = 64 * np.finfo(float).eps
@@ -50,13 +56,18 @@ ROUNDING = 64 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class GroupLassoSolution:
-    """Rows of B that are not zero: ``rows`` (k,), ``B`` (k, T), ``eta`` (k,); relative gap and Newton steps."""
+    """Rows of B that are not zero: ``rows`` (k,), ``B`` (k, T), ``eta`` (k,); relative gap and Newton steps.
+
+    ``inverse`` (k, k) and ``value`` are what it takes to go on from here.
+    """
 
     rows: np.ndarray
     B: np.ndarray
     eta: np.ndarray
     gap: float
     n_steps: int
+    inverse: np.ndarray
+    value: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ class _State:
         return Q - G[:, self.rows] @ self.B
 
 
-def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=100):
+def solve_group_lasso(G, Q, alpha, response_square, *, eta, last=None, tol=1e-5, max_steps=100):
     """Solve the group lasso in Gram form to a relative duality gap over its own rows.
 
     Parameters
@@ -89,7 +100,9 @@ def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=
     response_square : float
         Squared norm of the responses.
     eta : ndarray, shape (k,)
-        Start: guesses of the row norms; at least one must be positive.
+        Start: guesses of the row norms; zeros will do.
+    last : GroupLassoSolution, optional
+        Start instead where another solve ended, whose live rows are the first of these, in order.
     tol : float
         Relative duality gap to reach.
     max_steps : int
@@ -98,7 +111,7 @@ def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=
     -------
     GroupLassoSolution
     """
-    state = _ridge_state(G, Q, alpha, eta)
+    state = _ridge_state(G, Q, alpha, eta) if last is None else _taken_up(last, alpha)
     best_gap, idle = np.inf, 0
     for step in range(max_steps + 1):
         C = state.correlations(G, Q)
@@ -106,11 +119,11 @@ def solve_group_lasso(G, Q, alpha, response_square, *, eta, tol=1e-5, max_steps=
         if gap <= tol or step == max_steps or idle == PATIENCE:
             break
         primal = state.value + response_square / 2
-        following = _next_state(G, Q, alpha, state, row_norms(C), LEAST_SHARE * gap * primal)
+        following = _next_state(G, Q, alpha, state, C, LEAST_SHARE * gap * primal)
         fell = following.value < state.value - ROUNDING * primal
         idle = 0 if fell or gap < best_gap else idle + 1
         best_gap, state = min(best_gap, gap), following
-    return GroupLassoSolution(state.rows, state.B, state.eta, gap, step)
+    return GroupLassoSolution(state.rows, state.B, state.eta, gap, step, state.inverse, state.value)
 
 
 def row_norms(A):
@@ -127,11 +140,35 @@ def _ridge_state(G, Q, alpha, eta):
     N *= s[:, None]
     N *= s
     N[np.diag_indices_from(N)] += alpha
-    inverse = np.linalg.inv(N)
+    inverse = _positive_inverse(N)
     SQ = s[:, None] * Q[rows]
     V = inverse @ SQ
+    if len(N) > SMALL:  # the inverse by halves loses digits where rows outnumber features: one refinement restores them
+        V += inverse @ (SQ - N @ V)
     value = 0.5 * (alpha * eta.sum() - np.vdot(SQ, V))
     return _State(rows, eta, inverse, alpha * V, s[:, None] * V, value)
+
+
+def _taken_up(last, alpha):
+    """Return the state in which another solve ended; its live rows now come first."""
+    scaled_C = alpha * last.B / np.sqrt(last.eta)[:, None]
+    return _State(np.arange(len(last.rows)), last.eta, last.inverse, scaled_C, last.B, last.value)
+
+
+def _positive_inverse(N):
+    """Return the inverse of a positive definite matrix, by halves: nearly all of it products, half the work of LU."""
+    if len(N) <= SMALL:
+        return np.linalg.inv(N)
+    half = len(N) // 2
+    first, across = slice(0, half), N[:half, half:]
+    inverse = np.empty_like(N)
+    A_inverse = _positive_inverse(N[first, first])
+    W = A_inverse @ across
+    inverse[half:, half:] = _positive_inverse(N[half:, half:] - across.T @ W)
+    inverse[:half, half:] = -W @ inverse[half:, half:]
+    inverse[half:, :half] = inverse[:half, half:].T
+    inverse[first, first] = A_inverse - inverse[:half, half:] @ W.T
+    return inverse
 
 
 def _relative_gap(B, C, Q, rows, alpha, response_square):
@@ -151,25 +188,29 @@ def relative_gap(residual_square, residual_response, largest, norms, alpha):
     return max(float((primal - dual) / primal), 0.0) if primal != 0 else 0.0
 
 
-def _next_state(G, Q, alpha, state, correlation, least_fall):
+def _next_state(G, Q, alpha, state, C, least_fall):
     """Return the state after a Newton step and, where the value falls by less than asked, after sweeps as well."""
-    newton = _newton_state(G, Q, alpha, state, correlation)
+    newton = _newton_state(G, Q, alpha, state, C, row_norms(C))
     if state.value - newton.value > least_fall:
         return newton
     return _swept_state(G, Q, alpha, newton)
 
 
-def _newton_state(G, Q, alpha, state, correlation):
+def _newton_state(G, Q, alpha, state, C, correlation):
     """Return the state after the first step that lowers f, from Newton's own to damped and shortened ones."""
-    entering = _entering(G, alpha, state, correlation)
-    H = _curvature(alpha, state)
+    entering = _entering_rows(G, alpha, state, correlation)
+    H = _curvature(G, alpha, state, C, entering)
+    size = np.concatenate([row_norms(state.scaled_C), correlation[entering]])
+    level = alpha * np.concatenate([np.sqrt(state.eta), np.ones(len(entering))])
+    lowest = np.concatenate([np.full(len(state.rows), -1.0), np.zeros(len(entering))])
     for damping in DAMPINGS:
-        slope = _plain_slope(alpha, state) if damping else _secular_slope(alpha, state)
+        slope = _plain_slope(size, level) if damping else _secular_slope(size, level)
         H[np.diag_indices_from(H)] *= 1 + damping
-        step = _bounded_step(H, slope)
+        step = _bounded_step(H, slope, lowest)
         for length in LENGTHS:
-            eta = length * entering
-            eta[state.rows] = state.eta * np.maximum(1 + length * step, 0)
+            eta = np.zeros(len(G))
+            eta[state.rows] = state.eta * np.maximum(1 + length * step[: len(state.rows)], 0)
+            eta[entering] = length * np.maximum(step[len(state.rows) :], 0)
             if eta.any() and (trial := _ridge_state(G, Q, alpha, eta)).value < state.value:
                 return trial
     return state
@@ -193,58 +234,63 @@ def _sweep(G, Q, alpha, B):
         B[i] = alone * (max(1 - alpha / size, 0) / G[i, i] if size > 0 else 0)
 
 
-def _curvature(alpha, state):
-    """Return (I - alpha N^-1) o (S C C' S), the matrix of Newton's system in relative steps."""
-    H = -alpha * state.inverse
-    H[np.diag_indices_from(H)] += 1
-    H *= state.scaled_C @ state.scaled_C.T
+def _entering_rows(G, alpha, state, correlation):
+    """Return the rows outside that pull harder than alpha."""
+    pulls = (correlation > alpha * (1 + 1e-9)) & (np.diag(G) > 0)
+    pulls[state.rows] = False
+    return np.flatnonzero(pulls)
+
+
+def _curvature(G, alpha, state, C, entering):
+    """Return the matrix of Newton's system, live rows first, then those that enter."""
+    n_live = len(state.rows)
+    H = np.empty((n_live + len(entering),) * 2)
+    live, outside = slice(0, n_live), slice(n_live, None)
+    H[live, live] = -alpha * state.inverse
+    H[live, live][np.diag_indices(n_live)] += 1
+    if len(entering):
+        across = np.sqrt(state.eta)[:, None] * G[np.ix_(state.rows, entering)]
+        H[live, outside] = state.inverse @ across
+        H[outside, live] = H[live, outside].T
+        H[outside, outside] = (G[np.ix_(entering, entering)] - across.T @ H[live, outside]) / alpha
+    pulls = np.concatenate([state.scaled_C, C[entering]])
+    H *= pulls @ pulls.T
     # Repeated rows make H singular; a ridge far below the accuracy asked for picks the even split among them.
     H[np.diag_indices_from(H)] *= 1 + 1e-10
     H[np.diag_indices_from(H)] += np.finfo(float).tiny
     return H
 
 
-def _secular_slope(alpha, state):
-    """Return the right-hand side of Newton's method on 1/|C_i| = 1/alpha."""
-    size = row_norms(state.scaled_C)
-    return size**2 * (size / (np.sqrt(state.eta) * alpha) - 1)
+def _secular_slope(size, level):
+    """Return the right-hand side of Newton's method on 1/|C_i| = 1/alpha, from s_i |C_i| and s_i alpha."""
+    return size**2 * (size / level - 1)
 
 
-def _plain_slope(alpha, state):
+def _plain_slope(size, level):
     """Return the right-hand side of Newton's method on f itself."""
-    return 0.5 * (row_norms(state.scaled_C) ** 2 - alpha**2 * state.eta)
+    return 0.5 * (size**2 - level**2)
 
 
-def _bounded_step(H, slope):
-    """Return the relative step that minimises 1/2 d'Hd - slope'd with no entry below -1, where a row is gone.
+def _bounded_step(H, slope, lowest):
+    """Return the step that minimises 1/2 d'Hd - slope'd with no entry below ``lowest``.
 
-    Entries that would go below are fixed at -1 and the rest is solved anew, so that the rows which stay make up for
+    Entries that would go below are fixed there and the rest is solved anew, so that the rows which stay make up for
     those which leave.
     """
-    step = np.full(len(H), -1.0)
+    step = lowest.copy()
     free = np.arange(len(H))
     while len(free):
-        right = slope[free] + H[free].sum(axis=1) - H[np.ix_(free, free)].sum(axis=1)
+        fixed = lowest.copy()
+        fixed[free] = 0.0
+        right = slope[free] - H[free] @ fixed
         try:
             step[free] = np.linalg.solve(H[np.ix_(free, free)], right)
         except np.linalg.LinAlgError:
             step[free] = 0.0
             return step
-        leaving = step[free] < -1
-        if not leaving.any():
+        below = step[free] < lowest[free]
+        if not below.any():
             return step
-        step[free[leaving]] = -1.0
-        free = free[~leaving]
+        step[free[below]] = lowest[free[below]]
+        free = free[~below]
     return step
-
-
-def _entering(G, alpha, state, correlation):
-    """Return first guesses of eta for rows outside that pull harder than alpha, zero elsewhere."""
-    diagonal = np.diag(G)
-    eta = np.zeros(len(G))
-    outside = np.ones(len(G), dtype=bool)
-    outside[state.rows] = False
-    enters = np.flatnonzero(outside & (correlation > alpha * (1 + 1e-9)) & (diagonal > 0))
-    # Alone, a row would move to (|C_i| - alpha) / G_ii; rows that enter together share the residual.
-    eta[enters] = 0.5 * (correlation[enters] - alpha) / diagonal[enters] / max(1.0, np.sqrt(len(enters)))
-    return eta

@@ -30,6 +30,7 @@ __all__ = ["MappingSolution", "lam_max", "lengths_around", "map_source", "row_bl
 BLOCK_BYTES = 2**24
 FIRST_ROWS = 100
 MAX_PASSES = 50
+NEARLY = 0.95
 
 
 @dataclass(frozen=True)
@@ -185,22 +186,22 @@ def _solve_in_working_set(problem, tol, pull, norms):
     rows, B, R = np.empty(0, np.intp), np.empty((0, len(Y))), Y
     gap = relative_gap(response_square, response_square, pull.max(initial=0), 0.0, alpha)
     n_passes, stalled, lacking = 1, False, True
-    working = _first_rows(pull, alpha, norms)
-    eta = _first_norms(problem, pull, working, norms)
-    while gap > tol and n_passes < MAX_PASSES and not stalled and len(working):
+    working = _WorkingSet(problem, _first_rows(pull, alpha, norms))
+    eta = np.zeros(len(working.rows)) if norms is None else norms[working.rows]
+    solved = None
+    while gap > tol and n_passes < MAX_PASSES and not stalled and len(working.rows):
         # A set that still lacks rows deserves no more accuracy than it can keep.
         inner_tol = max(tol / 2, min(gap, 1.0) / 50) if lacking else tol / 2
-        Xw = _standard_rows(problem, working)
-        solved = solve_group_lasso(Xw @ Xw.T, Xw @ Y.T, alpha, response_square, eta=eta, tol=inner_tol)
-        rows, B, R = working[solved.rows], solved.B, Y - solved.B.T @ Xw[solved.rows]
+        solved = solve_group_lasso(working.G, working.Q, alpha, response_square, eta=eta, last=solved, tol=inner_tol)
+        rows, B, R = working.rows[solved.rows], solved.B, Y - solved.B.T @ working.X[solved.rows]
         pull, previous = _scan(problem, R), gap
         gap = relative_gap(np.vdot(R, R), np.vdot(R, Y), pull.max(), row_norms(B).sum(), alpha)
         n_passes += 1
-        joining = _joining_rows(pull, alpha, working, len(rows))
-        stalled = not lacking and len(joining) == 0 and gap >= previous
-        lacking = len(joining) > len(rows) / 10
-        working = np.concatenate([rows, joining])
-        eta = np.concatenate([solved.eta, np.zeros(len(joining))])
+        joining = _joining_rows(pull, alpha, rows)
+        n_missing = np.count_nonzero(pull > alpha) - np.count_nonzero(pull[working.rows] > alpha)
+        stalled = not lacking and n_missing == 0 and gap >= previous
+        lacking = n_missing > len(rows) / 10
+        working.replace(solved.rows, joining)
     return rows, B, float(gap), n_passes, pull
 
 
@@ -211,21 +212,33 @@ def _first_rows(pull, alpha, norms):
     return hardest if norms is None else np.union1d(hardest, np.flatnonzero(norms))
 
 
-def _first_norms(problem, pull, working, norms):
-    """Return first guesses of |B_i|: the start's, or each row's own best move shared among all."""
-    length = row_norms(_standard_rows(problem, working))
-    alone = np.clip(pull[working] - problem.alpha, 0, None) / np.maximum(length**2, np.finfo(float).tiny)
-    if norms is None or not norms[working].any():
-        return alone / max(1, len(working))
-    return norms[working]
+class _WorkingSet:
+    """Some rows of the pool in standard form, ``X`` (k, d), with their inner products ``G`` (k, k) and ``Q`` (k, T)."""
+
+    def __init__(self, problem, rows):
+        self._problem, self.rows = problem, rows
+        self.X = _standard_rows(problem, rows)
+        self.G, self.Q = self.X @ self.X.T, self.X @ problem.Y.T
+
+    def replace(self, kept, joining):
+        """Go on with the rows at the positions ``kept`` and new rows of the pool, of which alone products are taken."""
+        X = _standard_rows(self._problem, joining)
+        across = self.X[kept] @ X.T
+        self.G = np.block([[self.G[np.ix_(kept, kept)], across], [across.T, X @ X.T]])
+        self.rows = np.concatenate([self.rows[kept], joining])
+        self.X = np.concatenate([self.X[kept], X])
+        self.Q = np.concatenate([self.Q[kept], X @ self._problem.Y.T])
 
 
-def _joining_rows(pull, alpha, working, n_live):
-    """Return the rows outside the working set that pull harder than alpha, hardest first, at most a doubling."""
-    harder = np.flatnonzero(pull > alpha)
-    outside = np.setdiff1d(harder, working, assume_unique=True)
+def _joining_rows(pull, alpha, live):
+    """Return the rows not live that pull as hard as alpha or nearly, hardest first, at most twice as many as live.
+
+    A row that is nearly there costs little inside the set, and a scan of the pool if it turns out to be missing.
+    """
+    harder = np.flatnonzero(pull > NEARLY * alpha)
+    outside = np.setdiff1d(harder, live, assume_unique=True)
     hardest = np.argsort(-pull[outside], kind="stable")
-    return outside[hardest[: max(FIRST_ROWS, 2 * n_live)]]
+    return outside[hardest[: max(FIRST_ROWS, 2 * len(live))]]
 
 
 def _start_norms(start, row_weights, shape):
