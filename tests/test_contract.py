@@ -35,6 +35,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    MLSSelector,
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
@@ -153,7 +154,17 @@ STAGE_TWO_CHANGES = dict(
 )
 CHANGES = {
     GASTLSelector: GASTL_CHANGES,
-    RandomSelector: dict(scale=(False, {}), random_state=(1, {})),
+    MLSSelector: dict(
+        percentiles=((50,), {}),
+        aggregate=("mean", {}),
+        quality=("overlap", {}),
+        threshold=(0.9, dict(aggregate="mean")),
+        min_variance=(0.05, {}),
+        n_reference=(10, {}),
+        scale=(False, {}),
+        random_state=(1, dict(n_reference=10)),
+    ),
+    RandomSelector: dict(weight_profile=(np.arange(80.0), {}), scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
     SoftmaxClassifier: dict(l2=(1.0, {}), fit_intercept=(True, {}), max_iter=(1, {}), tol=(0.3, {})),

@@ -19,7 +19,7 @@ from .._parameters import Choice, Interval, check_parameters
 from ..labeling import weighted_copies
 from ..model_selection import Transfer, curve_sizes, judge_transfer, make_folds, measure_curve
 from ..scaling import IdentityScaling, fit_scaling
-from ..selectors import GASTLSelector, SourceSelector
+from ..selectors import GASTLSelector, NothingRelevant, SourceSelector
 from ..softmax import fit_softmax_path, softmax_scores
 from ..source import as_source
 from .labelled_source import fit_frame, label_source
@@ -175,7 +175,9 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = encode_classes(y)
         pool = None if X_source is None else self._read_source(X_source, len(X))
         rng = check_random_state(self.random_state)
-        self.selector_ = self._new_selector(rng).fit(X, X_source=pool)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NothingRelevant)  # said below, with what follows from it
+            self.selector_ = self._new_selector(rng).fit(X, X_source=pool)
         self._keep_selection()
         self.frame_ = self._fit_frame(pool, X)
         source = None if pool is None else self._label(self.selector_, pool, X, codes, self.frame_)
@@ -221,18 +223,23 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             codes,
             len(self.classes_),
             frame,
-            most=pool.n_rows if self.n_select == "auto" else self._asked_for(pool.n_rows),
+            most=pool.n_rows if self._n_select == "auto" else self._asked_for(pool.n_rows),
             transferability=self.transferability,
             average=self.average,
             labels=self.labels,
             sigma2=self.sigma2,
         )
 
+    @property
+    def _n_select(self):
+        """``n_select``, or the whole source where the selector is the control that takes all of it or (0) nothing."""
+        return 1.0 if self._make_selector().uses_all and self.n_select != 0 else self.n_select
+
     def _asked_for(self, n_source):
         """Return n_select as a number of rows."""
-        if isinstance(self.n_select, Integral):
-            return int(self.n_select)
-        share = float(self.n_select)
+        if isinstance(self._n_select, Integral):
+            return int(self._n_select)
+        share = float(self._n_select)
         if share > 1:
             raise ValueError(
                 f"n_select as a float is a fraction of the source, at most 1.0, got {share}. "
@@ -248,12 +255,12 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             if source is not None and self.n_select != 0:
                 warnings.warn(f"Learning from the target only: {reason}.", UserWarning, stacklevel=3)
             return _untested(False, 0, f"Not used: {reason}.")
-        if self.guard == "off" and self.n_select != "auto":
+        if self.guard == "off" and self._n_select != "auto":
             return _untested(True, n_usable, "Used without asking: guard='off'.")
         folds = make_folds(codes, self.cv, rng)
         if folds is None:
             return self._decide_untested(n_usable)
-        sizes = curve_sizes("auto" if self.n_select == "auto" else n_usable, n_usable)
+        sizes = curve_sizes("auto" if self._n_select == "auto" else n_usable, n_usable)
         return self._apply_guard(judge_transfer(self._measure_curve(X, codes, pool, folds, sizes)))
 
     def _decide_untested(self, n_usable):
