@@ -176,5 +176,7 @@ def _checked_profile(weights, n_source):
             "Fit the selector whose weights these are on the same source."
         )
     if not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError("weight_profile must hold finite numbers of at least 0. Pass the weights_ of a fitted selector.")
+        raise ValueError(
+            "weight_profile must hold finite numbers of at least 0. Pass the weights_ of a fitted selector."
+        )
     return weights / (weights.max() or 1.0)

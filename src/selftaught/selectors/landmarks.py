@@ -30,7 +30,14 @@ from scipy.special import ndtr
 
 from .distances import BLOCK_VALUES, pair_percentiles, row_squares, squared_distances
 
-__all__ = ["Quality", "Surroundings", "fit_surroundings", "landmark_quality", "normalized_overlap", "overlap_coefficient"]
+__all__ = [
+    "Quality",
+    "Surroundings",
+    "fit_surroundings",
+    "landmark_quality",
+    "normalized_overlap",
+    "overlap_coefficient",
+]
 
 # A distance this short, relative to the rows' lengths, is that of a row to itself.
 SAME = 1e-12
@@ -158,6 +165,7 @@ def similarity_moments(distances, counts, scales, left_out=NONE):
             K -= mean[:, None].astype(dtype)
             K[left_out] = 0
             variance[:] = row_squares(K) / counts
+            variance[variance <= (4 * np.finfo(dtype).eps) ** 2 * squares] = 0  # the rounding of equal similarities
     return means, variances
 
 
