@@ -55,7 +55,7 @@ def trained_on(monkeypatch):
 
 @pytest.mark.parametrize("selector", [AllSelector(), RandomSelector(random_state=0), NeighborSelector()])
 def test_no_rows_is_target_only_whoever_does_not_select_them(problem, selector):
-    # without a source the rows are scaled by the target alone; in coordinates of the target's own all are one classifier
+    # the source would take part in the scaling; in the coordinates that the rows have there is one classifier for all
     options = dict(rows="scaled", scale=False)
     alone = classifier(None, **options).fit(problem.X, problem.y)
     by_hand = fit_softmax(problem.X, np.eye(3)[problem.y], l2=L2)

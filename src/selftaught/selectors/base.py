@@ -23,11 +23,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..scaling import IdentityScaling, fit_scaling
-from ..source import as_source, float_dtype
+from ..source import as_source
 
 __all__ = ["NothingRelevant", "SourceSelector"]
 
 FLOATS = (np.float64, np.float32)
+BLOCK_ROWS = 4096
 
 
 class NothingRelevant(UserWarning):
@@ -70,7 +71,10 @@ class SourceSelector(BaseEstimator):
     def _scaled_blocks(self, pool):
         """Yield (slice, scaled rows) over a whole source; the rows have the dtype of the pool."""
         for rows, block in pool.blocks():
-            yield rows, self.scaling_.apply(block.astype(float_dtype(block.dtype), copy=False))
+            # In smaller steps than the pool reads: its blocks may be views of the user's data, scaled rows are copies.
+            for start in range(0, len(block), BLOCK_ROWS):
+                scaled = self.scaling_.apply(block[start : start + BLOCK_ROWS])
+                yield slice(rows.start + start, rows.start + start + len(scaled)), scaled
 
     def _keep(self, relevance, closeness=None, mapping=None):
         """Store relevance, weights and ranking: relevance first, closeness among rows of equal relevance."""

@@ -1,13 +1,13 @@
-"""Squared Euclidean distances by one matrix product, and percentiles of all pairwise distances that are never stored.
+"""Squared Euclidean distances by one matrix product, and percentiles of all pairwise distances, which are not stored.
 
-**Distances.** ``|x - y|^2 = |x|^2 + |y|^2 - 2 x.y`` costs a matrix product, but loses the digits that the lengths of the
-rows share: next to nothing is left of the distance between a row and its near copy. Where the distance is less than a
-small share of the lengths it is therefore taken from the differences, and every distance has nearly all its digits.
+**Distances.** ``|x - y|^2 = |x|^2 + |y|^2 - 2 x.y`` costs a matrix product, but loses the digits that the lengths of
+the rows share: next to nothing is left of the distance between a row and its near copy. Where the distance is less than
+a small share of the lengths it is therefore taken from the differences, and every distance has nearly all its digits.
 
 **Percentiles.** n rows have n (n - 1) / 2 pairs, too many to hold and slow to sort. Numbers are counted in equal cells
 between the smallest and the largest; those of the few cells in which a wanted rank lies are kept and sorted. A cell too
-full for that (an outlier stretched the range, or many numbers are equal) is counted again in cells of its own. The
-numbers are computed anew for each pass, so memory does not grow with their number.
+full for that (an outlier stretched the range, or many numbers are equal) is counted again in cells of its own. Beyond
+four million the numbers are computed anew for each pass, so memory does not grow with them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Row x sees the source rows other than itself and the target rows at Gaussian sim
 
 with means m_S, m_T and variances v_S, v_T. Two normals of these moments overlap more or less, by either measure:
 
-    normalised    q = exp(-(m_S - m_T)^2 / (2 (v_S + v_T)))        their integrated product over its value at equal means
+    normalised    q = exp(-(m_S - m_T)^2 / (2 (v_S + v_T)))    their integrated product over its value at equal means
     coefficient   q = integral of min(p_S, p_T)
 
 both 1 for equal moments, and 0 by rule where v_S + v_T is no more than ``min_variance``: where all similarities vanish
@@ -52,7 +52,7 @@ FAR = 1e100  # beyond any overlap, and its square is still a number
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What landmarks are judged by: ``sources`` (n_S, d) and ``targets`` (n_T, d) around ``center`` (d,), ``scales``."""
+    """What rows are judged by: ``sources`` (n_S, d) and ``targets`` (n_T, d), both less ``center`` (d,), ``scales``."""
 
     sources: np.ndarray
     targets: np.ndarray
