@@ -59,8 +59,8 @@ def rows(rng):
 def test_it_equals_a_double_loop_whatever_the_blocks(rows, block_values, monkeypatch):
     monkeypatch.setattr(landmarks_module, "BLOCK_VALUES", block_values)
     monkeypatch.setattr(landmarks_module, "LEAST_ROWS", 1)
-    expected = by_hand(*rows, PERCENTILES)
-    found = judge(rows[0], *rows)
+    expected = by_hand(rows[0], rows[1], PERCENTILES)
+    found = judge(rows[0], rows[0], rows[1])
     assert_allclose(found.largest, expected.max(axis=0), atol=1e-10)
     assert_allclose(found.mean, expected.mean(axis=0), atol=1e-10)
 
@@ -99,7 +99,8 @@ def test_float32_says_nearly_the_same(rng):
     # means of 60 and more similarities near one half, rounded at 6e-8, under deviations of a few hundredths
     sources, targets = rng.normal(size=(150, 40)), rng.normal(size=(60, 40)) + 0.3
     wide = judge(sources, sources, targets)
-    narrow = judge(*(part.astype(np.float32) for part in (sources, sources, targets)))
+    short_sources, short_targets = sources.astype(np.float32), targets.astype(np.float32)
+    narrow = judge(short_sources, short_sources, short_targets)
     assert_allclose(narrow.largest, wide.largest, atol=1e-4)
     assert_allclose(narrow.mean, wide.mean, atol=1e-4)
 
@@ -107,6 +108,12 @@ def test_float32_says_nearly_the_same(rng):
 # The overlap of two normals
 
 NORMALS = [(0.3, 0.01, 0.5, 0.02), (0.3, 0.02, 0.3, 0.01), (0.9, 1e-4, 0.1, 0.05), (0.2, 0.03, 0.4, 0.03), (0, 4, 9, 1)]
+
+
+def shared(overlap, *normals):
+    """The overlap of normals given as plain numbers or lists."""
+    m_S, v_S, m_T, v_T = (np.asarray(given, dtype=float) for given in normals)
+    return overlap(m_S, v_S, m_T, v_T)
 
 
 def support(m_S, v_S, m_T, v_T):
@@ -123,7 +130,7 @@ def test_the_normalised_overlap_is_the_integrated_product_over_its_value_at_equa
 
     integral = quad(product, args=(m_T,), **support(*normals))[0]
     at_equal_means = quad(product, args=(m_S,), **support(m_S, v_S, m_S, v_T))[0]
-    assert_allclose(normalized_overlap(*map(np.asarray, normals)), integral / at_equal_means, atol=1e-8)
+    assert_allclose(shared(normalized_overlap, *normals), integral / at_equal_means, atol=1e-8)
 
 
 @pytest.mark.parametrize("normals", NORMALS)
@@ -134,14 +141,14 @@ def test_the_coefficient_is_the_integral_of_the_smaller_density(normals):
     def smaller(t):
         return min(stats.norm.pdf(t, m_S, math.sqrt(v_S)), stats.norm.pdf(t, m_T, math.sqrt(v_T)))
 
-    found = overlap_coefficient(*map(np.asarray, normals))
+    found = shared(overlap_coefficient, *normals)
     assert_allclose(found, quad(smaller, epsabs=1e-9, **grid)[0], atol=1e-6)
-    assert_allclose(found, overlap_coefficient(*map(np.asarray, (m_T, v_T, m_S, v_S))), rtol=1e-12)
+    assert_allclose(found, shared(overlap_coefficient, m_T, v_T, m_S, v_S), rtol=1e-12)
 
 
 def test_equal_variances_have_the_short_formula_and_nearly_equal_ones_nearly_its_value():
     for v in (0.03, 0.03 * (1 + 1e-13), 0.03 * (1 + 1e-7)):
-        found = overlap_coefficient(*map(np.asarray, (0.2, 0.03, 0.4, v)))
+        found = shared(overlap_coefficient, 0.2, 0.03, 0.4, v)
         assert_allclose(found, 2 * stats.norm.cdf(-0.2 / (2 * math.sqrt(0.03))), atol=1e-7)
 
 
@@ -153,15 +160,15 @@ def test_equal_moments_overlap_wholly(overlap):
 
 def test_a_point_shares_no_area_with_a_normal():
     with np.errstate(all="raise", under="ignore"):
-        shared = overlap_coefficient(*map(np.asarray, ([0.4, 0.4, 0.4], [0.0, 1e-300, 0.1], 0.4, [0.1, 0.1, 0.0])))
-    assert_allclose(shared, 0, atol=1e-12)
+        area = shared(overlap_coefficient, [0.4, 0.4, 0.4], [0.0, 1e-300, 0.1], 0.4, [0.1, 0.1, 0.0])
+    assert_allclose(area, 0, atol=1e-12)
 
 
 # Rules for what has no answer
 
 
 def test_a_sum_of_variances_of_no_more_than_min_variance_is_no_overlap(rows):
-    surroundings = fit_surroundings(*rows, (50,))
+    surroundings = fit_surroundings(rows[0], rows[1], (50,))
     open_ = landmark_quality(rows[0], surroundings, overlap=normalized_overlap, min_variance=0.0)
     closed = landmark_quality(rows[0], surroundings, overlap=normalized_overlap, min_variance=2.0)
     assert (open_.largest > 0).all() and not closed.largest.any()

@@ -12,6 +12,8 @@ from scipy.spatial.distance import pdist
 from small_problems import small_problem
 
 from selftaught import MLSSelector, SourcePool
+from selftaught.datasets import make_open_set
+from selftaught.metrics import selection_average_precision
 from selftaught.selectors import NothingRelevant
 from selftaught.selectors import mls as mls_module
 
@@ -199,6 +201,21 @@ def test_a_source_that_shares_nothing_with_the_target_can_still_look_good(rng):
     by_max, by_mean = (fit(X_source, X, aggregate=a).relevance_.mean() for a in ("max", "mean"))
     assert by_max > 0.7 and by_mean < 0.3
     assert fit(X_source, X, percentiles=(5,)).relevance_.mean() > 0.7
+
+
+def test_rows_like_the_target_are_landmarks_in_a_plain_pool_and_none_in_a_mixed_one():
+    # from such a row one sees much of the target and little of a pool of many classes, so the two look different
+
+    def precision(n_other_classes):
+        found = []
+        for seed in range(5):
+            problem = make_open_set(400, n_other_classes=n_other_classes, n_test_per_class=1, random_state=seed)
+            ranking = MLSSelector().fit(problem.X, X_source=problem.X_source).ranking_
+            found.append(selection_average_precision(problem.source_is_relevant, ranking))
+        return np.mean(found)
+
+    chance = 0.2  # the share of relevant rows
+    assert precision(30) < 0.8 * chance and precision(2) > 2 * chance
 
 
 # Degenerate sources

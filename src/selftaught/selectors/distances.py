@@ -74,14 +74,9 @@ def pair_percentiles(X, percentiles):
     places = np.asarray(percentiles, dtype=np.float64) / 100 * last
     below = np.floor(places).astype(np.int64)
     ranks, position = np.unique(np.stack([below, np.minimum(below + 1, last)]), return_inverse=True)
-    read = partial(_pair_blocks, X)
-    if last < MOST_KEPT:
-        held = [*read()]
-
-        def read():
-            return held
-
-    low, high = np.sqrt(order_statistics(read, ranks))[position.reshape(2, -1)]
+    held = [*_pair_blocks(X)] if last < MOST_KEPT else None
+    values = order_statistics(lambda: _pair_blocks(X) if held is None else held, ranks)
+    low, high = np.sqrt(values)[position.reshape(2, -1)]
     return low + (places - below) * (high - low)
 
 

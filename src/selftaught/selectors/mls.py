@@ -149,11 +149,11 @@ class MLSSelector(SourceSelector):
             return self._keep(np.zeros(0))
         self.reference_ = self._draw_reference(pool.n_rows)
         sources = self.scaling_.apply(pool.take(self.reference_)).astype(targets.dtype, copy=False)
-        self._surroundings = fit_surroundings(sources, targets, self.percentiles)
-        self.scales_ = self._surroundings.scales
+        surroundings = fit_surroundings(sources, targets, self.percentiles)
+        self.scales_, self._surroundings = surroundings.scales, surroundings
         relevance, mean = np.empty((2, pool.n_rows))
         for rows, block in self._scaled_blocks(pool):
-            relevance[rows], mean[rows] = self._judge(block)
+            relevance[rows], mean[rows] = self._judge(block, surroundings)
         return self._keep(relevance, mean)
 
     def _draw_reference(self, n_source):
@@ -166,11 +166,11 @@ class MLSSelector(SourceSelector):
         rng = check_random_state(self.random_state)
         return np.sort(rng.choice(n_source, n_reference, replace=False))
 
-    def _judge(self, block):
+    def _judge(self, block, surroundings):
         """Return the relevance of scaled rows, and the mean over scales that orders rows of equal relevance."""
-        rows = block.astype(self._surroundings.center.dtype, copy=False)
+        rows = block.astype(surroundings.center.dtype, copy=False)
         overlap = OVERLAPS[self.quality]
-        found = landmark_quality(rows, self._surroundings, overlap=overlap, min_variance=self.min_variance)
+        found = landmark_quality(rows, surroundings, overlap=overlap, min_variance=self.min_variance)
         relevance = found.largest if self.aggregate == "max" else found.mean
         if self.threshold is not None:
             relevance = np.where(relevance > self.threshold, relevance, 0)
@@ -190,11 +190,12 @@ class MLSSelector(SourceSelector):
             In [0, 1].
         """
         check_is_fitted(self)
-        if self._surroundings is None:
+        surroundings = self._surroundings
+        if surroundings is None:
             raise ValueError(
                 "this selector was fitted without a source and cannot score one. Fit it with X_source= first."
             )
-        return self._score_blocks(X_source, lambda block: self._judge(block)[0])
+        return self._score_blocks(X_source, lambda block: self._judge(block, surroundings)[0])
 
 
 def _check_percentiles(percentiles):
