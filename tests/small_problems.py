@@ -11,6 +11,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    MLSSelector,
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
@@ -21,7 +22,7 @@ from selftaught.datasets import make_open_set
 from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
-SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
+SELECTORS = (GASTLSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
 ENCODERS = ()
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS

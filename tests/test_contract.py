@@ -35,6 +35,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    MLSSelector,
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
@@ -153,7 +154,17 @@ STAGE_TWO_CHANGES = dict(
 )
 CHANGES = {
     GASTLSelector: GASTL_CHANGES,
-    RandomSelector: dict(scale=(False, {}), random_state=(1, {})),
+    MLSSelector: dict(
+        percentiles=((50,), {}),
+        aggregate=("mean", {}),
+        quality=("overlap", {}),
+        threshold=(0.9, dict(aggregate="mean")),
+        min_variance=(0.02, {}),
+        n_reference=(10, {}),
+        scale=(False, {}),
+        random_state=(1, dict(n_reference=10)),
+    ),
+    RandomSelector: dict(weight_profile=(np.arange(80.0), {}), scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
     SoftmaxClassifier: dict(l2=(1.0, {}), fit_intercept=(True, {}), max_iter=(1, {}), tol=(0.3, {})),
@@ -181,7 +192,11 @@ def test_no_parameter_is_forgotten_here(cls):
 
 
 @pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, changes in CHANGES.items() for name in changes])
-@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes)", "ignore:Learning from the target only")
+@pytest.mark.filterwarnings(
+    "ignore:the (mapping|autoencoder|hidden codes)",
+    "ignore:GASTLSelector finds no source row relevant",
+    "ignore:Learning from the target only",
+)
 def test_every_parameter_changes_something(cls, name):
     # classes that overlap, and are of different sizes: otherwise too much is decided whatever the parameters
     problem = small_problem(separation=3.0, n_source=80)

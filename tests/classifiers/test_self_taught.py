@@ -128,7 +128,7 @@ def test_a_helpful_source_is_used_whatever_the_guard(helpful, guard):
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_a_class_too_small_for_folds_is_said_to_be_untested(problem, guard, n_rows):
     kept = np.flatnonzero((problem.y > 0) | (np.arange(15) < n_rows))
-    clf = SelfTaughtClassifier(AllSelector(), guard=guard, random_state=0)
+    clf = SelfTaughtClassifier(RandomSelector(), guard=guard, random_state=0)
     clf.fit(problem.X[kept], problem.y[kept], X_source=problem.X_source)
     assert (clf.transfer_.used, clf.transfer_.tested, clf.transfer_.n_select) == (True, False, 60)
     assert clf.transfer_.reason.startswith("Used untested: the smallest class has too few labelled rows")
@@ -317,14 +317,14 @@ def test_a_splitter_that_gives_no_usable_fold_leaves_the_verdict_untested(proble
     ("asked", "got"), [(7, 7), (60, 60), (500, 60), (0.5, 30), (1.0, 60), (0.1, 6), (np.int64(7), 7)]
 )
 def test_n_select_as_a_number_and_as_a_fraction(problem, asked, got):
-    clf = fit_on(SelfTaughtClassifier(AllSelector(), n_select=asked, guard="off", random_state=0), problem)
-    assert_array_equal(clf.selected_, np.arange(got))
+    clf = fit_on(SelfTaughtClassifier(RandomSelector(), n_select=asked, guard="off", random_state=0), problem)
+    assert_array_equal(clf.selected_, clf.ranking_[:got])
     assert clf.pseudo_labels_.shape == (got, 3)
 
 
 @pytest.mark.filterwarnings("ignore:Learning from the target only")
 def test_a_fraction_may_be_of_any_float_type(problem):
-    clf = fit_on(SelfTaughtClassifier(AllSelector(), n_select=np.float32(0.5), guard="off", random_state=0), problem)
+    clf = fit_on(SelfTaughtClassifier(RandomSelector(), n_select=np.float32(0.5), guard="off", random_state=0), problem)
     assert len(clf.selected_) == 30
 
 

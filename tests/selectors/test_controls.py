@@ -42,6 +42,45 @@ def test_random_scores_do_not_depend_on_blocks(rows):
     assert len(np.unique(scores)) == len(scores) and 0 <= scores.min() and scores.max() < 1
 
 
+def test_a_profile_is_shuffled_over_the_rows(rows):
+    X, X_source = rows
+    profile = np.concatenate([np.zeros(20), np.arange(1.0, 11)])
+    one, again, other = (
+        RandomSelector(weight_profile=profile, random_state=i).fit(X, X_source=X_source) for i in (7, 7, 8)
+    )
+    assert_array_equal(np.sort(one.weights_), profile / 10)
+    assert_array_equal(one.weights_, again.weights_)
+    assert not np.array_equal(one.weights_, other.weights_)
+    assert (np.diff(one.weights_[one.ranking_]) <= 0).all()
+
+
+def test_a_profile_favours_no_row(rows):
+    X, X_source = rows
+    profile = np.concatenate([np.zeros(20), np.arange(1.0, 11)])
+    fits = [RandomSelector(weight_profile=profile, random_state=i).fit(X, X_source=X_source) for i in range(600)]
+    for first in ([s.ranking_[0] for s in fits], [s.ranking_[10] for s in fits]):  # the largest, and one of weight 0
+        assert stats.chisquare(np.bincount(first, minlength=30)).pvalue > 1e-3
+
+
+def test_a_profile_without_a_source_is_not_looked_at(rows):
+    assert RandomSelector(weight_profile=np.ones(3)).fit(rows[0]).weights_.shape == (0,)
+
+
+WRONG_PROFILES = [
+    (NeighborSelector(), r"must be an array of weights, got NeighborSelector\(\)\. Pass the weights_ of the fitted"),
+    (np.ones(29), r"one weight for each of the 30 source rows, got shape \(29,\)\. Fit the selector whose weights"),
+    (np.ones((30, 1)), r"got shape \(30, 1\)"),
+    (-np.ones(30), r"must hold finite numbers of at least 0\. Pass the weights_"),
+    (np.full(30, np.nan), r"must hold finite numbers of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("profile", "message"), WRONG_PROFILES)
+def test_what_is_no_profile_is_refused(rows, profile, message):
+    with pytest.raises(ValueError, match=f"weight_profile {message}" if message.startswith("must") else message):
+        RandomSelector(weight_profile=profile).fit(rows[0], X_source=rows[1])
+
+
 # AllSelector
 
 

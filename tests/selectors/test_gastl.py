@@ -12,6 +12,7 @@ from small_problems import quick, small_problem
 from selftaught import GASTLSelector, RandomSelector, SourcePool
 from selftaught.metrics import selection_average_precision
 from selftaught.relevance import lam_max, solve_relevance
+from selftaught.selectors import NothingRelevant
 from selftaught.selectors import gastl as gastl_module
 
 
@@ -98,7 +99,8 @@ def test_more_sparsity_uses_fewer_rows(problem):
 @pytest.mark.parametrize("changes", [dict(sparsity=1.0, max_outer=0), dict(lam=1e3)])
 def test_at_lam_max_and_above_no_row_is_relevant_and_ranking_falls_back_on_closeness(problem, changes):
     # at the start the mapping aims at the target rows themselves, so max_outer=0 makes lam_max exact
-    selector = quick(GASTLSelector, **changes).fit(problem.X, X_source=problem.X_source)
+    with pytest.warns(NothingRelevant, match="GASTLSelector finds no source row relevant"):
+        selector = quick(GASTLSelector, **changes).fit(problem.X, X_source=problem.X_source)
     assert_array_equal(selector.relevance_, np.zeros(60))
     assert_array_equal(selector.weights_, np.zeros(60))
     scores = selector.score_source(problem.X_source)

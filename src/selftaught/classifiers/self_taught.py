@@ -21,7 +21,7 @@ from .._parameters import Choice, Interval, check_parameters
 from ..encoders import SourceEncoder
 from ..model_selection import Transfer, judge_transfer, make_folds, measure_curve
 from ..scaling import IdentityScaling, fit_scaling
-from ..selectors import GASTLSelector, SourceSelector
+from ..selectors import GASTLSelector, NothingRelevant, SourceSelector
 from ..source import as_source
 from .frames import fit_code_frame, fit_frame
 from .labelled_source import label_source
@@ -189,7 +189,9 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = encode_classes(y)
         pool = None if X_source is None else self._read_source(X_source, len(X))
         rng = check_random_state(self.random_state)
-        self.selector_ = self._new_selector(rng).fit(X, codes, X_source=pool)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NothingRelevant)  # said below, with what follows from it
+            self.selector_ = self._new_selector(rng).fit(X, codes, X_source=pool)
         self._keep_selection()
         transfer = self._prepare(self.selector_, pool, X, codes)
         self.transfer_ = self._decide(X, codes, pool, transfer, rng)
@@ -230,20 +232,25 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         targets = np.eye(len(self.classes_))[codes]
         most = 0 if pool is None else self._most(pool.n_rows)
         if isinstance(selector, SourceEncoder):
-            return TransferByCodes(frame, fit_code_frame(selector, X), X, targets, pool.n_rows if most else 0)
+            return TransferByCodes(frame, fit_code_frame(selector, X), X, targets, most)
         how = dict(transferability=self.transferability, average=self.average, labels=self.labels, sigma2=self.sigma2)
         source = label_source(selector, pool, X, codes, len(self.classes_), frame, most=most, **how)
         return TransferByRows(frame, X, targets, source)
 
     def _most(self, n_source):
         """Return how many source rows the transfer curve may need."""
-        return n_source if self.n_select == "auto" else self._asked_for(n_source)
+        return n_source if self._n_select == "auto" else self._asked_for(n_source)
+
+    @property
+    def _n_select(self):
+        """``n_select``, or the whole source where only all of it or (0) nothing can be used."""
+        return 1.0 if self._make_selector().uses_all and self.n_select != 0 else self.n_select
 
     def _asked_for(self, n_source):
         """Return n_select as a number of rows."""
-        if isinstance(self.n_select, Integral):
-            return int(self.n_select)
-        share = float(self.n_select)
+        if isinstance(self._n_select, Integral):
+            return int(self._n_select)
+        share = float(self._n_select)
         if share > 1:
             raise ValueError(
                 f"n_select as a float is a fraction of the source, at most 1.0, got {share}. "
@@ -259,7 +266,7 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             if pool is not None and self.n_select != 0:
                 warnings.warn(f"Learning from the target only: {reason}.", UserWarning, stacklevel=4)
             return _untested(False, 0, f"Not used: {reason}.")
-        sizes = transfer.sizes(self.n_select)
+        sizes = transfer.sizes(self._n_select)
         if self.guard == "off" and len(sizes) == 2:
             return _untested(True, n_usable, "Used without asking: guard='off'.")
         folds = make_folds(codes, self.cv, rng)

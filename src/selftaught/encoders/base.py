@@ -46,6 +46,9 @@ class SourceEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # Routed by default, so that nobody has to ask for it; nothing is switched on globally.
     __metadata_request__fit = {"X_source": True}
 
+    # The whole source is used, however many rows are asked for: it acts through the dictionary.
+    uses_all = True
+
     def _open(self, X, X_source):
         """Validate the target, open the source, and fit scaling and projection on both.
 

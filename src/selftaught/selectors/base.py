@@ -16,16 +16,23 @@ has never seen.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..scaling import IdentityScaling, fit_scaling
-from ..source import as_source, float_dtype
+from ..source import as_source
 
-__all__ = ["SourceSelector"]
+__all__ = ["NothingRelevant", "SourceSelector"]
 
 FLOATS = (np.float64, np.float32)
+BLOCK_ROWS = 4096
+
+
+class NothingRelevant(UserWarning):
+    """A selector finds no source row relevant, so that all weights are zero."""
 
 
 class SourceSelector(BaseEstimator):
@@ -35,9 +42,14 @@ class SourceSelector(BaseEstimator):
     __metadata_request__fit = {"X_source": True}
 
     has_mapping = False
+    # Whether the whole source is the selection, however many rows are asked for: so it is of one control.
+    uses_all = False
 
-    def _read(self, X, X_source, *, scale):
-        """Validate and scale: return the source rows and the target rows, both dense, in one dtype."""
+    def _open(self, X, X_source, *, scale):
+        """Validate, open the source and fit the scaling: return a pool, or None, and the scaled target rows.
+
+        The target rows have the dtype of both; the pool is to be read with `_scaled_blocks`.
+        """
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
         if X_source is None:
@@ -47,13 +59,32 @@ class SourceSelector(BaseEstimator):
             self.source_index_ = pool.index
         self.scaling_ = fit_scaling(pool, X) if scale else IdentityScaling()
         dtype = X.dtype if pool is None else np.promote_types(X.dtype, pool.dtype)
-        target = self.scaling_.apply(X.astype(dtype, copy=False))
+        return pool, self.scaling_.apply(X.astype(dtype, copy=False))
+
+    def _read(self, X, X_source, *, scale):
+        """Validate and scale: return the source rows and the target rows, both dense, in one dtype."""
+        pool, target = self._open(X, X_source, scale=scale)
         if pool is None:
-            return np.empty((0, X.shape[1]), dtype), target
-        return self.scaling_.apply_to_pool(pool, dtype), target
+            return np.empty((0, target.shape[1]), target.dtype), target
+        return self.scaling_.apply_to_pool(pool, target.dtype), target
+
+    def _scaled_blocks(self, pool):
+        """Yield (slice, scaled rows) over a whole source; the rows have the dtype of the pool."""
+        for rows, block in pool.blocks():
+            # In smaller steps than the pool reads: its blocks may be views of the user's data, scaled rows are copies.
+            for start in range(0, len(block), BLOCK_ROWS):
+                scaled = self.scaling_.apply(block[start : start + BLOCK_ROWS])
+                yield slice(rows.start + start, rows.start + start + len(scaled)), scaled
 
     def _keep(self, relevance, closeness=None, mapping=None):
         """Store relevance, weights and ranking: relevance first, closeness among rows of equal relevance."""
+        if len(relevance) and not relevance.any():
+            warnings.warn(
+                f"{type(self).__name__} finds no source row relevant: all weights are zero, and nothing will be "
+                "learned from the source.",
+                NothingRelevant,
+                stacklevel=4,
+            )
         closeness = np.zeros(len(relevance)) if closeness is None else closeness
         self.relevance_ = relevance
         largest = relevance.max(initial=0)
@@ -77,6 +108,6 @@ class SourceSelector(BaseEstimator):
         # Rows to score are never cut by cross-validation, so any number of them is welcome.
         pool = as_source(X_source, n_target=-1, n_features=self.n_features_in_, feature_names=names)
         scores = np.empty(pool.n_rows)
-        for rows, block in pool.blocks():
-            scores[rows] = score(self.scaling_.apply(block.astype(float_dtype(block.dtype), copy=False)))
+        for rows, block in self._scaled_blocks(pool):
+            scores[rows] = score(block)
         return scores

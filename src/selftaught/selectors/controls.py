@@ -17,10 +17,13 @@ __all__ = ["AllSelector", "NeighborSelector", "RandomSelector"]
 
 
 class RandomSelector(SourceSelector):
-    """Rank the source rows at random: what selection adds shows against this.
+    """Rank the source rows at random: does the choice of rows matter, or only how many there are?
 
     Parameters
     ----------
+    weight_profile : array-like, shape (n_source,), default None
+        The ``weights_`` of a fitted selector, shuffled over the rows: as many rows with the same weights as that
+        selector uses, but not its rows. Without them every row has weight one.
     scale : bool, default True
         Bring every feature to [0.1, 0.9] before classes are compared.
     random_state : int, RandomState or None, default None
@@ -28,9 +31,9 @@ class RandomSelector(SourceSelector):
     Attributes
     ----------
     relevance_, weights_ : ndarray, shape (n_source,)
-        One for every row.
+        One for every row, or the profile shuffled and over its maximum.
     ranking_ : ndarray of int, shape (n_source,)
-        A random order.
+        A random order; with a profile, of the rows of equal weight.
 
     Examples
     --------
@@ -41,7 +44,8 @@ class RandomSelector(SourceSelector):
     [0, 1, 2, 3, 4]
     """
 
-    def __init__(self, *, scale=True, random_state=None):
+    def __init__(self, *, weight_profile=None, scale=True, random_state=None):
+        self.weight_profile = weight_profile
         self.scale = scale
         self.random_state = random_state
 
@@ -50,7 +54,10 @@ class RandomSelector(SourceSelector):
         check_parameters(self, dict(scale=(Choice((True, False)),)))
         X_source, _ = self._read(X, X_source, scale=self.scale)
         rng = check_random_state(self.random_state)
-        return self._keep(np.ones(len(X_source)), rng.uniform(size=len(X_source)))
+        draws = rng.uniform(size=len(X_source))
+        if self.weight_profile is None or not len(X_source):
+            return self._keep(np.ones(len(X_source)), draws)
+        return self._keep(rng.permutation(_checked_profile(self.weight_profile, len(X_source))), draws)
 
     def score_source(self, X_source):
         """Return one random score for each row, shape (n,), the same for the same ``random_state``."""
@@ -59,7 +66,9 @@ class RandomSelector(SourceSelector):
 
 
 class AllSelector(SourceSelector):
-    """Take the whole source, every row with weight one: what selecting at all adds shows against this.
+    """Take the whole source, every row with weight one: does selecting matter at all?
+
+    In a classifier it ignores ``n_select``: all rows are used, or with ``n_select=0``, which asks for none, none.
 
     Parameters
     ----------
@@ -81,6 +90,8 @@ class AllSelector(SourceSelector):
     array([1., 1., 1.])
     """
 
+    uses_all = True
+
     def __init__(self, *, scale=True):
         self.scale = scale
 
@@ -96,7 +107,9 @@ class AllSelector(SourceSelector):
 
 
 class NeighborSelector(SourceSelector):
-    """Rank source rows by their largest cosine similarity to a target row: simple, and hard to beat.
+    """Rank source rows by their largest cosine similarity to a target row: does a method beat nearest neighbours?
+
+    Simple, and hard to beat.
 
     Parameters
     ----------
@@ -147,3 +160,23 @@ class NeighborSelector(SourceSelector):
     def score_source(self, X_source):
         """Return the similarity of rows never seen, in [-1, 1], shape (n,), read in blocks."""
         return self._score_blocks(X_source, lambda X: nearest_target(X, self._targets, self._middle)[0])
+
+
+def _checked_profile(weights, n_source):
+    """Return one weight for each source row, in float64, with maximum one (unless all are zero)."""
+    if hasattr(weights, "fit"):
+        raise ValueError(
+            f"weight_profile must be an array of weights, got {weights!r}. Pass the weights_ of the fitted selector: "
+            "the selector itself would lose its fit wherever scikit-learn clones this one."
+        )
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_source,):
+        raise ValueError(
+            f"weight_profile must hold one weight for each of the {n_source} source rows, got shape {weights.shape}. "
+            "Fit the selector whose weights these are on the same source."
+        )
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            "weight_profile must hold finite numbers of at least 0. Pass the weights_ of a fitted selector."
+        )
+    return weights / (weights.max() or 1.0)
