@@ -21,7 +21,20 @@ from selftaught.relevance import lam_max, solve_relevance
 MU = 1.0
 TOL = 1e-4
 # Rounds and L-BFGS iterations in each.
-BUDGETS = ((1, 5), (1, 10), (1, 20), (2, 20), (5, 20), (3, 50), (10, 20), (3, 100), (10, 50), (10, 100), (10, 400))
+BUDGETS = (
+    (1, 5),
+    (1, 10),
+    (1, 20),
+    (1, 40),
+    (2, 20),
+    (2, 40),
+    (5, 20),
+    (3, 50),
+    (10, 20),
+    (10, 50),
+    (10, 100),
+    (10, 400),
+)
 LONG_ROW = 1e-3
 
 
