@@ -11,6 +11,8 @@ from numbers import Integral
 
 import numpy as np
 
+from .row_products import row_products
+
 __all__ = ["Projection", "fit_projection"]
 
 
@@ -23,8 +25,8 @@ class Projection:
     shares: np.ndarray
 
     def apply(self, X):
-        """Return the coordinates of rows, shape (n, k), in the dtype of X."""
-        return (X - self.mean.astype(X.dtype)) @ self.axes.T.astype(X.dtype)
+        """Return the coordinates of rows, shape (n, k), in the dtype of X, each row as if it were alone."""
+        return row_products(X - self.mean, self.axes.T).astype(X.dtype, copy=False)
 
 
 def fit_projection(read_blocks, keep):
