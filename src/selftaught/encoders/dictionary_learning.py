@@ -120,7 +120,7 @@ def _note(path, value, tol, on_round):
 
 
 def _replacements(X, codes, D, beta, unused):
-    """Return which of the unused atoms to replace, and by what: rows that would use themselves as atoms, worst first."""
+    """Return which unused atoms to replace, and by what: rows that would use themselves as atoms, worst first."""
     atoms = np.flatnonzero(unused)
     if len(atoms) == 0:
         return atoms, X[:0]

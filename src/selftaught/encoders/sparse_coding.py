@@ -8,20 +8,22 @@ At the minimum ``c_j = alpha sign(a_j)`` on the support S and ``|c_j| <= alpha``
 code is a linear system of the size of S, ``G_SS a_S = q_S - alpha sign_S``; what has to be found is the pattern of
 signs. This is the feature-sign search of Lee et al. (2007), with two changes that make it fit for batches:
 
-- **Several atoms enter at once**, all those whose ``|c_j|`` lies in the upper part of what exceeds alpha. The usual
-  one at a time needs as many rounds as there are atoms in the code; this one about 3 for 8 atoms and 8 for 70. An atom
-  that would move against the sign it enters with is sent away and the system solved again. At least one stays: at an
-  optimum of the old pattern ``sum_j |delta_j| (|c_j| - alpha) > 0`` over those that enter, moves against their sign
-  counted negative.
+- **Several atoms enter at once**, all those whose ``|c_j|`` lies in the upper part of what exceeds alpha, though no
+  more in all than min(m, d). The usual one at a time needs as many rounds as there are atoms in the code; this one
+  about 3 for 8 atoms and 9 for 70. An atom that would move against the sign it enters with is sent away and the
+  system solved again. Not all are: at the optimum of the old pattern the moves delta have ``sum_j delta_j sign(c_j)
+  (|c_j| - alpha) = delta' G delta > 0`` over those that enter.
 - **One LAPACK call for all rows of one pattern size.** Patterns are filled up to a multiple of 8 by an atom of zeros
   at the end of the dictionary, whose equation reads ``a = 0``.
 
 The step towards the solution of the system ends where the objective, a piecewise parabola, is least along it:
 
-    phi'(t) = (t - 1) h + 2 alpha sum of |delta_j| over atoms whose code has changed sign before t,     h = delta' G delta
+    phi'(t) = (t - 1) h + 2 alpha sum of |delta_j| over the codes that have changed sign before t,   h = delta' G delta
 
-so that each round lowers the objective, no pattern comes twice, and the search ends. A row is done when the last step
-was a full one and no atom outside exceeds alpha. Its code is then a function of the pattern alone, not of the way.
+so that each round lowers the objective. Atoms enter only where the last step was a full one, from an optimum of the
+pattern: hence no pattern comes twice and the search ends. (Where they may enter earlier, rows with more active atoms
+than features go to and fro between two patterns.) A row is done when the last step was a full one and no atom outside
+exceeds alpha. Its code is then a function of the pattern alone, not of the way.
 
 Atoms that repeat, or more active ones than features, make G_SS singular: a ridge of 1e-12 splits the code evenly.
 
@@ -36,7 +38,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from ..relevance.group_lasso import row_norms
 from .row_products import row_products
@@ -46,10 +47,10 @@ __all__ = ["SparseCodes", "sparse_codes"]
 CHUNK_ROWS = 480  # whole tiles of `row_products`, few enough to stay in the processor's cache
 SYSTEM_VALUES = 2**16  # entries of the systems solved in one call
 PAD = 8
-MAX_ROUNDS = 200
+MAX_ROUNDS = 1000
 RIDGE = 1e-12
-# An atom enters where |c_j| exceeds alpha by this share of the largest excess in its row. At 0.1 or 0 the rounds are
-# fewer but many that enter are sent away again (4 to 8 times slower for dense codes), at 0.5 the rounds are a third more.
+# An atom enters where |c_j| exceeds alpha by this share of the largest excess in its row. At 0.1 or 0 rounds are fewer
+# but many that enter are sent away again (2 to 5 times slower for dense codes); at 0.5 they are a third more.
 ENTRY_SHARE = 0.3
 SLACK = 1e-9
 ROUNDING = 64 * np.finfo(float).eps
@@ -97,17 +98,18 @@ def sparse_codes(X, D, beta, *, start=None, max_rounds=MAX_ROUNDS):
     codes, values, gaps = np.zeros((n, m + 1)), np.empty(n), np.empty(n)
     if start is not None:
         codes[:, :m] = start
-    for rows in gen_batches(n, CHUNK_ROWS):
+    for first in range(0, n, CHUNK_ROWS):
+        rows = slice(first, first + CHUNK_ROWS)
         x = X[rows].astype(np.float64, copy=False)
         Q, squares = row_products(x, atoms.T), row_norms(x) ** 2
-        values[rows], gaps[rows] = _search(codes[rows], Q, squares, gram, beta / 2, max_rounds)
+        values[rows], gaps[rows] = _search(codes[rows], Q, squares, gram, beta / 2, min(D.shape), max_rounds)
     return SparseCodes(codes[:, :m], values, gaps)
 
 
-def _search(A, Q, squares, gram, alpha, max_rounds):
+def _search(A, Q, squares, gram, alpha, rank, max_rounds):
     """Find the codes of one chunk, in place of the start A (n, m + 1); return values and gaps."""
     values, gaps = np.empty(len(A)), np.empty(len(A))
-    settled = ~A.any(axis=1)
+    settled = np.zeros(len(A), dtype=bool)
     live = np.arange(len(A))
     for n_rounds in range(max_rounds + 1):
         a, q = A[live], Q[live]
@@ -115,16 +117,30 @@ def _search(A, Q, squares, gram, alpha, max_rounds):
         outside = np.where(a != 0, 0, np.abs(c))
         edge = alpha * (1 + SLACK) + ROUNDING * np.abs(q).max(axis=1)
         excess = outside.max(axis=1) - edge
-        done = (settled[live] & (excess <= 0)) | (n_rounds == max_rounds)
-        values[live[done]], gaps[live[done]] = _judge(a[done], q[done], c[done], squares[live[done]], alpha)
+        at_rest = settled[live] | ~a.any(axis=1)
+        done = (at_rest & (excess <= 0)) | (n_rounds == max_rounds)
+        true_c = c[done] + a[done] * (np.diag(gram) * RIDGE / (1 + RIDGE))
+        values[live[done]], gaps[live[done]] = _judge(a[done], q[done], true_c, squares[live[done]], alpha)
         going = ~done
         live = live[going]
         if len(live) == 0:
             break
-        enters = outside > (edge + ENTRY_SHARE * np.maximum(excess, 0))[:, None]
-        pattern = ((a != 0) | enters)[going]
-        A[live], settled[live] = _advance(a[going], q[going], c[going], pattern, gram, alpha)
+        a, q, c, outside = a[going], q[going], c[going], outside[going]
+        threshold = np.where(at_rest, edge + ENTRY_SHARE * excess, np.inf)[going]
+        pattern = (a != 0) | _entering(outside, threshold, rank - np.count_nonzero(a, axis=1))
+        A[live], settled[live] = _advance(a, q, c, pattern, gram, alpha)
     return values, gaps
+
+
+def _entering(outside, threshold, room):
+    """Return which atoms enter: those above the threshold, of these the foremost where there is not room for all."""
+    enters = outside > threshold[:, None]
+    crowded = np.flatnonzero(enters.sum(axis=1) > np.maximum(room, 1))
+    if len(crowded):
+        ordered = np.sort(outside[crowded], axis=1)
+        least = ordered[np.arange(len(crowded)), -np.maximum(room[crowded], 1)]
+        enters[crowded] &= outside[crowded] >= least[:, None]
+    return enters
 
 
 def _judge(a, q, c, squares, alpha):

@@ -86,7 +86,7 @@ class STLEncoder(SourceEncoder):
     >>> from selftaught import SourcePool, STLEncoder
     >>> from selftaught.datasets import load_demo
     >>> problem = load_demo()
-    >>> encoder = STLEncoder(32, random_state=0).fit(problem.X, X_source=SourcePool(problem.X_source))
+    >>> encoder = STLEncoder(32, tol=1e-2, random_state=0).fit(problem.X, X_source=SourcePool(problem.X_source))
     >>> codes = encoder.transform(problem.X_test)
     >>> codes.shape == (len(problem.X_test), 32) and bool((codes == 0).mean() > 0.5)
     True
