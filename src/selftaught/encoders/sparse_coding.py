@@ -44,8 +44,8 @@ from .row_products import row_products
 
 __all__ = ["SparseCodes", "sparse_codes"]
 
-CHUNK_ROWS = 480  # whole tiles of `row_products`, few enough to stay in the processor's cache
-SYSTEM_VALUES = 2**16  # entries of the systems solved in one call
+CHUNK_ROWS = 960  # whole tiles of `row_products`
+SYSTEM_VALUES = 2**18  # entries of the systems solved in one call
 PAD = 8
 MAX_ROUNDS = 1000
 RIDGE = 1e-12
