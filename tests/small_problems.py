@@ -17,13 +17,14 @@ from selftaught import (
     SelfTaughtClassifier,
     SoftmaxClassifier,
     SourcePool,
+    STLEncoder,
 )
 from selftaught.datasets import make_open_set
 from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
-ENCODERS = ()
+ENCODERS = (STLEncoder,)
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
 SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))

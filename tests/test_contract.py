@@ -41,6 +41,7 @@ from selftaught import (
     SelfTaughtClassifier,
     SoftmaxClassifier,
     SourcePool,
+    STLEncoder,
 )
 from selftaught import model_selection as model_selection_module
 
@@ -167,6 +168,18 @@ CHANGES = {
     RandomSelector: dict(weight_profile=(np.arange(80.0), {}), scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
+    STLEncoder: dict(
+        n_components=(5, {}),
+        penalty=(0.3, {}),
+        beta=(0.1, {}),
+        solver=("alternate", {}),
+        batch_size=(7, {}),
+        max_iter=(2, {}),
+        tol=(0.1, {}),
+        pca=(3, {}),
+        scale=(False, {}),
+        random_state=(1, {}),
+    ),
     SoftmaxClassifier: dict(l2=(1.0, {}), fit_intercept=(True, {}), max_iter=(1, {}), tol=(0.3, {})),
     GASTLClassifier: {**GASTL_CHANGES, **STAGE_TWO_CHANGES, "transferability": ("gaussian", {})},
     SelfTaughtClassifier: {
@@ -181,6 +194,7 @@ CHANGES = {
 # These have a test of their own below: they change what is done with a result, or where it is computed.
 TESTED_APART = {
     GASTLSelector: {"verbose"},
+    STLEncoder: {"verbose"},
     GASTLClassifier: {"verbose", "guard", "n_jobs"},
     SelfTaughtClassifier: {"guard", "n_jobs"},
 }
@@ -193,7 +207,7 @@ def test_no_parameter_is_forgotten_here(cls):
 
 @pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, changes in CHANGES.items() for name in changes])
 @pytest.mark.filterwarnings(
-    "ignore:the (mapping|autoencoder|hidden codes)",
+    "ignore:the (mapping|autoencoder|hidden codes|objective)",
     "ignore:GASTLSelector finds no source row relevant",
     "ignore:Learning from the target only",
 )

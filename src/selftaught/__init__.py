@@ -4,6 +4,7 @@ from .classifiers import GASTLClassifier as GASTLClassifier
 from .classifiers import SelfTaughtClassifier as SelfTaughtClassifier
 from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
+from .encoders import STLEncoder as STLEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
 from .selectors import MLSSelector as MLSSelector
@@ -20,6 +21,7 @@ __all__ = [
     "MLSSelector",
     "NeighborSelector",
     "RandomSelector",
+    "STLEncoder",
     "SelfTaughtClassifier",
     "SoftmaxClassifier",
     "SourcePool",

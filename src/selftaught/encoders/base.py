@@ -59,7 +59,8 @@ class SourceEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         pool : SourcePool or None
             To be read with `_source_blocks` or `_source_coordinates`.
         """
-        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+        # One row alone has no variance; beside a source it has.
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2 if X_source is None else 1)
         pool, self.source_index_ = None, np.arange(0)
         if X_source is not None:
             names = getattr(self, "feature_names_in_", None)

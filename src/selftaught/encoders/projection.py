@@ -11,6 +11,8 @@ from numbers import Integral
 
 import numpy as np
 
+from .row_products import row_products
+
 __all__ = ["Projection", "fit_projection"]
 
 
@@ -23,8 +25,8 @@ class Projection:
     shares: np.ndarray
 
     def apply(self, X):
-        """Return the coordinates of rows, shape (n, k), in the dtype of X."""
-        return (X - self.mean.astype(X.dtype)) @ self.axes.T.astype(X.dtype)
+        """Return the coordinates of rows, shape (n, k), in the dtype of X, each row as if it were alone."""
+        return row_products(X - self.mean, self.axes.T).astype(X.dtype, copy=False)
 
 
 def fit_projection(read_blocks, keep):
@@ -62,7 +64,10 @@ def fit_projection(read_blocks, keep):
             "Give rows that differ, or pca=None to code the features themselves."
         )
     k = _count(variances, keep, n)
-    return Projection(mean, axes[:k], variances[:k] / variances.sum())
+    axes = axes[:k]
+    # An axis and its opposite are equally right; one rule for both keeps blocks, order and machine out of the choice.
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    return Projection(mean, axes * np.copysign(1, largest), variances[:k] / variances.sum())
 
 
 def _leading_axes(read_blocks, mean, n):
@@ -71,9 +76,8 @@ def _leading_axes(read_blocks, mean, n):
     if n < d:
         rows = np.concatenate([block - mean for block in read_blocks()])
         squares, U = np.linalg.eigh(rows @ rows.T)
-        squares, V = squares[::-1], U.T[::-1] @ rows
-        lengths = np.sqrt(np.einsum("ij,ij->i", V, V))
-        return np.clip(squares, 0, None), V / np.where(lengths > 0, lengths, 1)[:, None]
+        # Leading first, so that what the faint directions lack in accuracy does not touch the others.
+        return np.clip(squares[::-1], 0, None), np.linalg.qr(rows.T @ U[:, ::-1])[0].T
     scatter = np.zeros((d, d))
     for block in read_blocks():
         centred = block - mean
