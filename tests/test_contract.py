@@ -37,6 +37,7 @@ from selftaught import (
     GASTLSelector,
     NeighborSelector,
     RandomSelector,
+    RDSTLEncoder,
     SelfTaughtClassifier,
     SoftmaxClassifier,
     SourcePool,
@@ -156,6 +157,19 @@ CHANGES = {
     RandomSelector: dict(scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
+    RDSTLEncoder: dict(
+        n_components=(5, {}),
+        atom_sparsity=(0.3, {}),
+        class_sparsity=(0.5, {}),
+        g1=(1.0, {}),
+        g2=(0.5, {}),
+        encode_penalty=(0.5, {}),
+        max_iter=(1, {}),
+        tol=(1e-2, {}),
+        pca=(None, {}),
+        scale=(False, {}),
+        random_state=(1, {}),
+    ),
     SoftmaxClassifier: dict(l2=(1.0, {}), fit_intercept=(True, {}), max_iter=(1, {}), tol=(0.3, {})),
     GASTLClassifier: {**GASTL_CHANGES, **STAGE_TWO_CHANGES, "transferability": ("gaussian", {})},
     SelfTaughtClassifier: {
@@ -170,6 +184,7 @@ CHANGES = {
 # These have a test of their own below: they change what is done with a result, or where it is computed.
 TESTED_APART = {
     GASTLSelector: {"verbose"},
+    RDSTLEncoder: {"verbose"},
     GASTLClassifier: {"verbose", "guard", "n_jobs"},
     SelfTaughtClassifier: {"guard", "n_jobs"},
 }
@@ -181,7 +196,7 @@ def test_no_parameter_is_forgotten_here(cls):
 
 
 @pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, changes in CHANGES.items() for name in changes])
-@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes)", "ignore:Learning from the target only")
+@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes|dictionary)", "ignore:Learning from the target only")
 def test_every_parameter_changes_something(cls, name):
     # classes that overlap, and are of different sizes: otherwise too much is decided whatever the parameters
     problem = small_problem(separation=3.0, n_source=80)

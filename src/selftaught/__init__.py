@@ -4,6 +4,7 @@ from .classifiers import GASTLClassifier as GASTLClassifier
 from .classifiers import SelfTaughtClassifier as SelfTaughtClassifier
 from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
+from .encoders import RDSTLEncoder as RDSTLEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
 from .selectors import NeighborSelector as NeighborSelector
@@ -17,6 +18,7 @@ __all__ = [
     "GASTLClassifier",
     "GASTLSelector",
     "NeighborSelector",
+    "RDSTLEncoder",
     "RandomSelector",
     "SelfTaughtClassifier",
     "SoftmaxClassifier",
