@@ -56,10 +56,16 @@ def test_absolute_penalties_override_fractions(problem, changes, name, expected)
     assert getattr(fit(problem, **changes), name) == pytest.approx(expected, rel=1e-12)
 
 
+def test_by_default_there_are_as_many_atoms_as_directions_and_256_at_most(problem, monkeypatch):
+    n_directions = len(fit(problem).pca_.axes)
+    assert fit(problem, n_components="auto").components_.shape == (n_directions, n_directions)
+    assert rdstl_module.MOST_ATOMS == 256
+    monkeypatch.setattr(rdstl_module, "MOST_ATOMS", 3)
+    assert fit(problem, n_components="auto").n_active_ == 3
+
+
 def test_it_is_the_joint_problem_and_the_square_root_lasso(problem, fitted):
-    source, target = (
-        fitted.pca_.apply(fitted.scaling_.apply(rows)) for rows in (problem.X_source, problem.X)
-    )
+    source, target = (fitted.pca_.apply(fitted.scaling_.apply(rows)) for rows in (problem.X_source, problem.X))
     everything = np.vstack([source, target])
     rng = np.random.RandomState(0)
     drawn = rng.permutation(75)[:16]
@@ -199,7 +205,9 @@ def test_rows_of_zeros_have_zero_codes(problem):
 
 def test_nothing_but_zeros(problem):
     with pytest.warns(UserWarning, match=r"no atom is in use.*Lower atom_sparsity, or g1 if you gave it"):
-        encoder = quick(RDSTLEncoder, scale=False, pca=None).fit(np.zeros((4, 3)), [0, 0, 1, 1], X_source=np.zeros((9, 3)))
+        encoder = quick(RDSTLEncoder, scale=False, pca=None).fit(
+            np.zeros((4, 3)), [0, 0, 1, 1], X_source=np.zeros((9, 3))
+        )
     assert not encoder.transform(np.zeros((2, 3))).any()
     assert np.isfinite(encoder.transform(np.ones((2, 3)))).all()
 
@@ -259,7 +267,7 @@ def test_labels_that_are_none_are_refused(problem, y, message):
 
 
 WRONG = [
-    (dict(n_components=0), r"n_components must be a whole number of at least 1, got 0\."),
+    (dict(n_components=0), r"n_components must be a whole number of at least 1, or 'auto', got 0\."),
     (dict(atom_sparsity=0), r"atom_sparsity must be a number above 0, got 0\. It is a fraction.*pass g1= for"),
     (dict(class_sparsity=-1), r"class_sparsity must be a number of at least 0, got -1\. It is a fraction.*pass g2="),
     (dict(g1=0), r"g1 must be a number above 0, or None, got 0\."),

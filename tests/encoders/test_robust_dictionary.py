@@ -111,9 +111,7 @@ def test_without_classes_source_and_target_rows_are_alike(rng):
 
 def test_classes_matter_and_no_weight_takes_them_out(rng):
     X_source, X_target, classes, D = draw(rng)
-    free, absent, held = (
-        solve(X_source, X_target, c, D, a2=a) for c, a in ((classes, 0.0), ([], 0.3), (classes, 0.3))
-    )
+    free, absent, held = (solve(X_source, X_target, c, D, a2=a) for c, a in ((classes, 0.0), ([], 0.3), (classes, 0.3)))
     assert free.objective_path == absent.objective_path
     assert np.abs(held.codes_target - free.codes_target).max() > 1e-3
 
@@ -164,9 +162,7 @@ def test_the_gradient_of_these_tests_is_right(rng):
 def test_reweighting_ends_where_lbfgs_ends(g1, g2, rng):
     _, X, classes, D = draw(rng, n_target=12, m=5)
     eps = 1e-4
-    found = solve_robust_dictionary(
-        nothing, X, classes, D, g1=g1, g2=g2, eps=eps, max_iter=4000, tol=-1.0, n_sweeps=0
-    )
+    found = solve_robust_dictionary(nothing, X, classes, D, g1=g1, g2=g2, eps=eps, max_iter=4000, tol=-1.0, n_sweeps=0)
     args = (D, X, classes, g1, g2, eps)
     options = dict(maxiter=50000, maxfun=100000, ftol=1e-16, gtol=1e-10, maxcor=50)
     reference = minimize(
@@ -205,7 +201,7 @@ def test_critical_penalty_of_classes_is_the_median_over_them(rng):
     assert critical_penalties(in_blocks(X_source, 8), X_target, classes, D)[1] == pytest.approx(np.median(by_class))
 
 
-# Without classes, the least of sum_j |A_:j| over unit atoms is the nuclear norm of AD: the whole problem is convex in AD
+# Without classes the least of sum_j |A_:j| over unit atoms is the nuclear norm of AD: all is convex in AD
 
 
 def least_convex_value(X, g1, n_rounds=3000):

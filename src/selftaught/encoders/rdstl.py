@@ -23,6 +23,7 @@ __all__ = ["RDSTLEncoder"]
 # Rows of a source up to this size are held in the coordinates of the dictionary; larger ones are read in every round.
 RESIDENT_BYTES = 256 * 2**20
 RESIDENT_ROWS = 4096
+MOST_ATOMS = 256
 # Squared norms are smoothed by the square of this share of a row's usual length. A column of codes that is not ten
 # times as long as that lies where the smoothed norm has flattened out: the atom is off.
 SMOOTHING = 1e-4
@@ -34,7 +35,9 @@ GAP = 1e-6
 
 
 class RDSTLEncoder(SourceEncoder):
-    """Codes in a dictionary learned robustly from source and labelled target: robust, discriminative self-taught learning.
+    """Code rows in a dictionary learned robustly from source and labelled target.
+
+    Robust and discriminative self-taught learning.
 
     Reconstructed: the full paper (Wang, Nie and Huang, 2013) was not available. This is a form faithful to what is
     known of it, and results obtained with it are no evidence on the published method.
@@ -49,14 +52,15 @@ class RDSTLEncoder(SourceEncoder):
 
         sum_i |x_i - a_i D|  +  g1 sum_j |A_:j|  +  g2 sum_c sum_j |A(c)_:j|
 
-    is lowered, where A(c) holds the target rows of class c. New rows have no labels and come alone; they, and the
-    training rows just so, are coded by ``min_a |x - a D| + g |a|_1`` with ``g = g1 / sqrt(n)``, which gives equal rows the
-    code that they would have together.
+    is lowered, where A(c) holds the target rows of class c. New rows have no labels and come alone. They, and the
+    training rows likewise, are coded by ``min_a |x - a D| + g |a|_1`` with ``g = g1 / sqrt(n)``, which gives equal rows
+    the code that they would have together.
 
     Parameters
     ----------
-    n_components : int, default 256
-        Atoms in the dictionary.
+    n_components : int or "auto", default "auto"
+        Atoms in the dictionary. "auto" takes 256, or as many as there are directions after the projection if these are
+        fewer: beyond that the joint problem does not need them, and codes of single rows become arbitrary.
     atom_sparsity : float, default 0.1
         How strongly atoms are pushed out of use altogether, as a fraction of the least ``g1`` at which, with the atoms
         of the start, no atom is used.
@@ -121,7 +125,7 @@ class RDSTLEncoder(SourceEncoder):
     """
 
     _allowed = dict(
-        n_components=(Interval(1, whole=True),),
+        n_components=(Interval(1, whole=True), Choice(("auto",))),
         atom_sparsity=(Interval(0, open_low=True),),
         class_sparsity=(Interval(0),),
         g1=(Interval(0, open_low=True), Choice((None,))),
@@ -140,7 +144,7 @@ class RDSTLEncoder(SourceEncoder):
 
     def __init__(
         self,
-        n_components=256,
+        n_components: int | str = "auto",
         *,
         atom_sparsity=0.1,
         class_sparsity=0.1,
@@ -194,7 +198,8 @@ class RDSTLEncoder(SourceEncoder):
         n_source = 0 if pool is None else pool.n_rows
         n = n_source + len(X_target)
         read_source = self._source_reader(pool, X_target.shape[1])
-        D = self._start(pool, X_target, n_source, rng)
+        n_atoms = min(MOST_ATOMS, X_target.shape[1]) if self.n_components == "auto" else self.n_components
+        D = self._start(pool, X_target, n_source, n_atoms, rng)
         self.g1_max_, self.g2_max_ = critical_penalties(read_source, X_target, classes, D)
         # Where no row has any length, any positive penalty gives the same: zero.
         self.g1_ = float(self.g1 or self.atom_sparsity * self.g1_max_ or 1.0)
@@ -215,16 +220,16 @@ class RDSTLEncoder(SourceEncoder):
         )
         return self._keep(found, length)
 
-    def _start(self, pool, X_target, n_source, rng):
-        """Return atoms at rows drawn from source and target, (n_components, k)."""
+    def _start(self, pool, X_target, n_source, n_atoms, rng):
+        """Return atoms at rows drawn from source and target, (n_atoms, k)."""
         n = n_source + len(X_target)
         # Twice as many as atoms, since rows of zeros are no atoms.
-        drawn = rng.permutation(n)[: 2 * self.n_components]
+        drawn = rng.permutation(n)[: 2 * n_atoms]
         of_source = drawn[drawn < n_source]
         rows = X_target[drawn[drawn >= n_source] - n_source]
         if len(of_source):
             rows = np.concatenate([self._coordinates(pool.take(of_source)).astype(np.float64), rows])
-        return random_atoms(rows, self.n_components, rng)
+        return random_atoms(rows, n_atoms, rng)
 
     def _source_reader(self, pool, k):
         """Return a function that yields (slice, float64 rows in the coordinates of the dictionary) of the source."""

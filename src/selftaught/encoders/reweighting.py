@@ -1,15 +1,15 @@
-"""One reweighted step for codes under a robust loss and column-wise penalties: a ridge regression for every row at once.
+"""One reweighted step for codes under a robust loss and penalties on columns: ridge regressions, all rows at once.
 
 Norms are smoothed, ``|v| -> sqrt(|v|^2 + eps)``. Each lies under the parabola that touches it at the present point,
 
     sqrt(|v|^2 + eps)  <=  weight |v|^2 + constant,        weight = 1 / (2 sqrt(|v_now|^2 + eps)),
 
-so lowering the sum of the parabolas lowers the sum of the norms. With F_i the weight of the residual of row i and p_j the
-weighted penalty on column j of the codes, the step for row i is
+so lowering the sum of the parabolas lowers the sum of the norms. With F_i the weight of the residual of row i and p_j
+the weighted penalty on column j of the codes, the step for row i is
 
     a_i = argmin F_i |x_i - a D|^2 + sum_j p_j a_j^2  =  F_i x_i D' (F_i D D' + diag p)^-1.
 
-Rows differ in F_i alone, so that one eigendecomposition serves all rows that share p. For ``M = diag(p)^-1/2 D`` (m, k),
+Rows differ in F_i alone: one eigendecomposition serves all rows that share p. For ``M = diag(p)^-1/2 D`` (m, k),
 
     k < m:    M' M = V diag(w) V',     a_i = [(x_i V)     / (w + 1/F_i)]  V' M' diag(p)^-1/2
     k >= m:   M M' = U diag(w) U',     a_i = [(x_i M' U)  / (w + 1/F_i)]  U' diag(p)^-1/2

@@ -13,10 +13,14 @@ before it; and sweeps over the atoms for ``sum_i F_i |x_i - a_i D|^2``, with the
 Codes of source rows are never held. A row's code is ``b_i out`` with b_i from its own x_i and F_i alone, and what the
 steps need of all of them are sums of r x r and r x k (r = min(m, k)) that expand afterwards:
 
-    |A_:j|^2 = [out' (sum b_i b_i') out]_jj       A'FA = out' (sum F_i b_i b_i') out       A'FX = out' (sum F_i b_i x_i')
+    |A_:j|^2 = [out' (sum b_i b_i') out]_jj     A'FA = out' (sum F_i b_i b_i') out     A'FX = out' (sum F_i b_i x_i')
 
 So a round is one pass over the rows: rebuild each row's old b_i for the residual under the new D, which gives its F_i;
 make the new b_i; add it to the sums. Kept between passes is one number a row, whatever m.
+
+Without classes there is a yardstick. The least of ``sum_j |A_:j|`` over all ways to write Y = A D with atoms in unit
+balls is the nuclear norm of Y, so the problem is ``min_Y sum_i |x_i - y_i| + g1 |Y|_*``, which is convex. It fixes Y
+and the space that atoms span, and leaves atoms free to turn within it: the penalty selects dimensions.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ def critical_penalties(read_source, X_target, classes, D):
 
 
 def _pull(X, D):
-    """Return the squared column norms of the inner products of atoms and rows of unit length; rows of zeros pull not."""
+    """Return the squared column norms of the inner products of atoms and rows of unit length, without rows of zeros."""
     squares = row_squares(X)
     return np.where(squares > 0, 1 / np.where(squares > 0, squares, 1), 0) @ (X @ D.T) ** 2
 

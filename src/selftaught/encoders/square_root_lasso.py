@@ -4,20 +4,20 @@ For each row x (k,) by itself, over a dictionary D (m, k),
 
     min_a  H(|x - a D|) + g |a|_1,        H(r) = r where r >= s0, else r^2 / (2 s0) + s0 / 2,       s0 = 0.01 |x|.
 
-H is the length, made smooth where a residual nears zero. Where the gradient of H is that of ``r^2 / (2 max(r, s0))``, the
-solution is that of the lasso ``1/2 |x - a D|^2 + alpha |a|_1`` with
+H is the length, made smooth where a residual nears zero. Its slope in a is that of ``|x - a D|^2 / (2 w)`` with the
+width ``w = max(|x - a D|, s0)`` held fixed, so the solution is that of the lasso ``1/2 |x - a D|^2 + alpha |a|_1`` with
 
     alpha = g max(|x - a D|, s0),
 
-so it lies on the path of that lasso. The path begins at a = 0 with alpha = max_j |x . d_j|, and is walked downwards until
+and lies on the path of that lasso. The path begins at a = 0 with alpha = max_j |x . d_j|, and is walked downwards until
 alpha is as small as the right-hand side. With active atoms S, their signs s and ``M = (D_S D_S')^-1``, a_S moves along
 ``M s`` as alpha falls, all correlations along ``-D D_S' M s``, and the residual obeys
 
-    |r|^2 = rho^2 + kappa alpha^2,      kappa = s' M s,       so that the end is   alpha = max(g rho / sqrt(1 - g^2 kappa), g s0)
+    |r|^2 = rho^2 + kappa alpha^2,    kappa = s' M s;     the end:   alpha = max(g rho / sqrt(1 - g^2 kappa), g s0)
 
-in closed form, unless an atom enters (its correlation reaches alpha) or leaves (its code reaches zero) before. M follows
-these events at a cost of s^2. That is one walk of about as many events as the code has entries: no iteration, no
-tolerance, and the code of a row does not depend on the rows beside it.
+in closed form, unless an atom enters (its correlation reaches alpha) or leaves (its code reaches zero) before. M
+follows these events at a cost of s^2. That is one walk, of at least as many events as the code has entries and seldom
+three times as many: no iteration, no tolerance, and the code of a row does not depend on the rows beside it.
 
 Where several atoms arrive at once the walk could lose its way. A relative increase of the penalties by 1e-9 at most,
 different for each atom, keeps arrivals apart; the code itself comes from the unchanged system of the pattern found.
