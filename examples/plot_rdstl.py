@@ -1,8 +1,9 @@
 """Atoms that outliers do not move.
 
-Two dictionaries of 24 atoms are learned on the small images of the demo, by RDSTL and with a squared loss. Then one image
-in twenty is replaced by noise that is twenty times as strong, and both are learned anew. A squared loss spends its atoms
-on the noise. RDSTL counts an image by the length of what is left of it and not by its square, and keeps its atoms.
+Two dictionaries of 24 atoms are learned on the small images of the demo, by RDSTL and with a squared loss. Then one
+image in twenty is replaced by noise that is twenty times as strong, and both are learned anew. A squared loss spends
+its atoms on the noise. RDSTL counts an image by the length of what is left of it and not by its square, and keeps most
+of its atoms.
 
 Run with ``--out FILE`` to write the figure.
 """
@@ -18,7 +19,7 @@ from selftaught import RDSTLEncoder, SourcePool
 from selftaught.datasets import load_demo
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402 - the backend comes first
+import matplotlib.pyplot as plt
 
 N_ATOMS = 24
 
@@ -64,7 +65,7 @@ def rdstl(X, y, X_source):
 
 
 def tiled(atoms, columns=4):
-    """Return the atoms as 8 x 8 images in a grid, each at its own contrast, the sign such that most of it is positive."""
+    """Return the atoms as 8 x 8 images in a grid, each at its own contrast, most of it positive."""
     images = np.pad((atoms / np.abs(atoms).max(axis=1)[:, None]).reshape(-1, 8, 8), ((0, 0), (0, 1), (0, 1)))
     images *= np.where(images.sum(axis=(1, 2)) < 0, -1, 1)[:, None, None]
     images = np.concatenate([images, np.zeros((-len(images) % columns, 9, 9))])

@@ -25,6 +25,7 @@ and the space that atoms span, and leaves atoms free to turn within it: the pena
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,7 +59,7 @@ def critical_penalties(read_source, X_target, classes, D):
 
     A code leaves zero where ``|U_:j| > g``, U holding the inner products of atoms with rows of unit length.
     """
-    squares = sum((_pull(X, D) for _, X in read_source()), _pull(X_target, D))
+    squares = np.sum([_pull(X_target, D), *(_pull(X, D) for _, X in read_source())], axis=0)
     by_class = [np.sqrt(_pull(X_target[rows], D).max()) for rows in classes]
     return float(np.sqrt(squares.max())), float(np.median(by_class)) if by_class else 0.0
 
@@ -150,7 +151,7 @@ class _Point:
 class _Problem:
     """The smoothed objective, and the two steps that lower it."""
 
-    read_source: object
+    read_source: Callable
     X_target: np.ndarray
     classes: list
     g1: float
