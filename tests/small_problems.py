@@ -14,6 +14,7 @@ from selftaught import (
     MLSSelector,
     NeighborSelector,
     RandomSelector,
+    RDSTLEncoder,
     SelfTaughtClassifier,
     SoftmaxClassifier,
     SourcePool,
@@ -24,7 +25,7 @@ from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
-ENCODERS = (STLEncoder,)
+ENCODERS = (STLEncoder, RDSTLEncoder)
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
 SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))
@@ -42,7 +43,7 @@ def quick(estimator_class, **changes):
     names = estimator_class().get_params(deep=False)
     small = dict(n_hidden=6, max_outer=3, max_inner=10, random_state=0)
     if estimator_class in ENCODERS:
-        small |= dict(n_components=8)
+        small |= dict(n_components=8, max_iter=300)
     elif estimator_class not in SELECTORS:
         small |= dict(selector=GASTLSelector(**small), cv=2)
     return estimator_class(**{k: v for k, v in small.items() if k in names} | changes)

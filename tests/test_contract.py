@@ -38,6 +38,7 @@ from selftaught import (
     MLSSelector,
     NeighborSelector,
     RandomSelector,
+    RDSTLEncoder,
     SelfTaughtClassifier,
     SoftmaxClassifier,
     SourcePool,
@@ -180,6 +181,19 @@ CHANGES = {
         scale=(False, {}),
         random_state=(1, {}),
     ),
+    RDSTLEncoder: dict(
+        n_components=(5, {}),
+        atom_sparsity=(0.3, {}),
+        class_sparsity=(0.5, {}),
+        g1=(1.0, {}),
+        g2=(0.5, {}),
+        encode_penalty=(0.5, {}),
+        max_iter=(1, {}),
+        tol=(1e-2, {}),
+        pca=(None, {}),
+        scale=(False, {}),
+        random_state=(1, {}),
+    ),
     SoftmaxClassifier: dict(l2=(1.0, {}), fit_intercept=(True, {}), max_iter=(1, {}), tol=(0.3, {})),
     GASTLClassifier: {**GASTL_CHANGES, **STAGE_TWO_CHANGES, "transferability": ("gaussian", {})},
     SelfTaughtClassifier: {
@@ -195,6 +209,7 @@ CHANGES = {
 TESTED_APART = {
     GASTLSelector: {"verbose"},
     STLEncoder: {"verbose"},
+    RDSTLEncoder: {"verbose"},
     GASTLClassifier: {"verbose", "guard", "n_jobs"},
     SelfTaughtClassifier: {"guard", "n_jobs"},
 }
@@ -207,7 +222,7 @@ def test_no_parameter_is_forgotten_here(cls):
 
 @pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, changes in CHANGES.items() for name in changes])
 @pytest.mark.filterwarnings(
-    "ignore:the (mapping|autoencoder|hidden codes|objective)",
+    "ignore:the (mapping|autoencoder|hidden codes|objective|dictionary)",
     "ignore:GASTLSelector finds no source row relevant",
     "ignore:Learning from the target only",
 )

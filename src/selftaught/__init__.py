@@ -4,6 +4,7 @@ from .classifiers import GASTLClassifier as GASTLClassifier
 from .classifiers import SelfTaughtClassifier as SelfTaughtClassifier
 from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
+from .encoders import RDSTLEncoder as RDSTLEncoder
 from .encoders import STLEncoder as STLEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
@@ -20,6 +21,7 @@ __all__ = [
     "GASTLSelector",
     "MLSSelector",
     "NeighborSelector",
+    "RDSTLEncoder",
     "RandomSelector",
     "STLEncoder",
     "SelfTaughtClassifier",
