@@ -1,7 +1,7 @@
 """What encoders share: reading, scaling, projecting, coding in blocks; on an encoder that returns the coordinates."""
 
 # The estimators' parameters and results are not annotated, and types guessed from defaults are too narrow.
-# pyright: reportArgumentType=false
+# pyright: reportArgumentType=false, reportOptionalMemberAccess=false
 
 import numpy as np
 import pandas as pd

@@ -61,11 +61,10 @@ def test_planted_atoms_are_found(way, seed):
     X, true = planted(rng, n=800)
     start = random_atoms(X, 12, rng)  # some to spare: with as many as planted, one may sit between two
     beta = 0.1 * np.median(np.linalg.norm(X, axis=1))
-    options = dict(max_iter=60, tol=1e-4)
     if way == "turns":
-        learned = learn_by_turns(X, start, beta, **options)
+        learned = learn_by_turns(X, start, beta, max_iter=60, tol=1e-4)
     else:
-        learned = learn_in_batches(in_batches(X, rng=rng), len(X), start, beta, **options)
+        learned = learn_in_batches(in_batches(X, rng=rng), len(X), start, beta, max_iter=60, tol=1e-4)
     match = np.abs(true @ learned.D.T).max(axis=1)
     assert match.min() > 0.95
     assert np.abs(true @ start.T).max(axis=1).min() < 0.95, "the start has them already"

@@ -174,11 +174,20 @@ class STLEncoder(SourceEncoder):
         chosen = rng.permutation(n_rows)[: 2 * self.n_components]
         candidates = target[chosen] if pool is None else self._coordinates(pool.take(chosen))
         start = random_atoms(candidates.astype(np.float64), self.n_components, rng)
-        options = dict(max_iter=self.max_iter, tol=self.tol, on_round=report_round if self.verbose else None)
+        on_round = report_round if self.verbose else None
         if self.solver == "alternate":
             rows = target if pool is None else self._source_coordinates(pool, target.shape[1])
-            return learn_by_turns(rows.astype(np.float64, copy=False), start, self.beta_, **options)
-        return learn_in_batches(lambda: self._batches(pool, target, rng), n_rows, start, self.beta_, **options)
+            rows = rows.astype(np.float64, copy=False)
+            return learn_by_turns(rows, start, self.beta_, max_iter=self.max_iter, tol=self.tol, on_round=on_round)
+        return learn_in_batches(
+            lambda: self._batches(pool, target, rng),
+            n_rows,
+            start,
+            self.beta_,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_round=on_round,
+        )
 
     def _blocks(self, pool, target):
         """Yield the rows to learn from: those of the source or, without one, of the target."""
