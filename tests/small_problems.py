@@ -14,6 +14,7 @@ from selftaught import (
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
+    SLowEncoder,
     SoftmaxClassifier,
     SourcePool,
 )
@@ -21,7 +22,7 @@ from selftaught.datasets import make_open_set
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
-ENCODERS = ()
+ENCODERS = (SLowEncoder,)
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
 SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))
@@ -42,6 +43,8 @@ def quick(estimator_class, **changes):
         small |= dict(n_components=8)
     elif estimator_class not in SELECTORS:
         small |= dict(selector=GASTLSelector(**small), cv=2)
+    if estimator_class is SLowEncoder:
+        small |= dict(max_outer=30, max_inner=200, tol=0.02)  # ends before either budget does
     return estimator_class(**{k: v for k, v in small.items() if k in names} | changes)
 
 
@@ -68,7 +71,7 @@ def results_on(estimator, X):
     if hasattr(estimator, "predict_proba"):
         said["probabilities"] = estimator.predict_proba(X)
     for codes in ("encode", "transform"):
-        if hasattr(estimator, codes):
+        if callable(getattr(estimator, codes, None)):  # S-Low has a parameter of that name
             said[codes] = getattr(estimator, codes)(X)
     if hasattr(estimator, "score_source"):
         said["scores"] = estimator.score_source(X)

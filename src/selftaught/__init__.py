@@ -4,6 +4,7 @@ from .classifiers import GASTLClassifier as GASTLClassifier
 from .classifiers import SelfTaughtClassifier as SelfTaughtClassifier
 from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
+from .encoders import SLowEncoder as SLowEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
 from .selectors import NeighborSelector as NeighborSelector
@@ -18,6 +19,7 @@ __all__ = [
     "GASTLSelector",
     "NeighborSelector",
     "RandomSelector",
+    "SLowEncoder",
     "SelfTaughtClassifier",
     "SoftmaxClassifier",
     "SourcePool",
