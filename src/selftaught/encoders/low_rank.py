@@ -31,6 +31,8 @@ __all__ = ["Budget", "Dictionary", "LowRankSolution", "Point", "SourceCodes", "T
 
 # Inner problems are solved this much closer than the rounds' own tolerance, so that rounds do not stop for their noise.
 INNER_SHARE = 0.1
+# Rows that ADMM steps forward together: what it works on then stays near the processor.
+BLOCK_ROWS = 256
 # How many times the cost of ADMM's budget exact codes may take.
 EXACTNESS = 3.0
 # Weight of an atom's split against that of the errors; a gap of 1e-4 takes a third fewer steps than with 1.
@@ -139,13 +141,13 @@ def solve_low_rank(
         for name, move in moves.items():
             begun = time.perf_counter()
             candidate, gap = move(point, value)
-            gaps[name] = gap / value
+            gaps[name] = float(gap / value)
             new = objective(X_source, X_target, candidate.D, candidate.Z_source, candidate.Z_target, weights)
             if new < value:
                 point, value = candidate, new
             seconds[name] += time.perf_counter() - begun
         # A round that lowers little because its parts were not solved is no sign of an end: multipliers carry on.
-        converged = path[-1] - value < tol * path[-1] and max(gaps.values()) <= tol
+        converged = bool(path[-1] - value < tol * path[-1]) and max(gaps.values()) <= tol
         path.append(value)
         if on_round is not None:
             on_round(len(path) - 1, value)
@@ -220,9 +222,19 @@ class SourceCodes:
             self._states.rho[:] = self._rho
         before = self._states.take(rows)
         state = replace(state, V=before.V, Y=before.Y, rho=before.rho)
-        found = solve_split(problem, state, n_steps=self.budget.n_steps, tol=self.budget.tol, reference=references)
-        self._states.put(rows, found.state)
-        return found.U, found.gap
+        U, gap = np.empty_like(Z), np.empty_like(references)
+        for first in range(0, len(Z), BLOCK_ROWS):
+            block = slice(first, first + BLOCK_ROWS)
+            found = solve_split(
+                problem.take(block),
+                state.take(block),
+                n_steps=self.budget.n_steps,
+                tol=self.budget.tol,
+                reference=references[block],
+            )
+            U[block], gap[block] = found.U, found.gap
+            self._states.put(rows[block], found.state)
+        return U, gap
 
 
 class Dictionary:
