@@ -16,6 +16,7 @@ from selftaught import (
     RandomSelector,
     RDSTLEncoder,
     SelfTaughtClassifier,
+    SLowEncoder,
     SoftmaxClassifier,
     SourcePool,
     STLEncoder,
@@ -25,7 +26,7 @@ from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
 SELECTORS = (GASTLSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
-ENCODERS = (STLEncoder, RDSTLEncoder)
+ENCODERS = (STLEncoder, RDSTLEncoder, SLowEncoder)
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
 SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))
@@ -46,6 +47,8 @@ def quick(estimator_class, **changes):
         small |= dict(n_components=8, max_iter=300)
     elif estimator_class not in SELECTORS:
         small |= dict(selector=GASTLSelector(**small), cv=2)
+    if estimator_class is SLowEncoder:
+        small |= dict(max_outer=30, max_inner=200, tol=0.02)  # ends before either budget does
     return estimator_class(**{k: v for k, v in small.items() if k in names} | changes)
 
 
@@ -72,7 +75,7 @@ def results_on(estimator, X):
     if hasattr(estimator, "predict_proba"):
         said["probabilities"] = estimator.predict_proba(X)
     for codes in ("encode", "transform"):
-        if hasattr(estimator, codes):
+        if callable(getattr(estimator, codes, None)):  # S-Low has a parameter of that name
             said[codes] = getattr(estimator, codes)(X)
     if hasattr(estimator, "score_source"):
         said["scores"] = estimator.score_source(X)

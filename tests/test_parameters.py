@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from selftaught._parameters import Choice, Interval, check_parameters
+from selftaught._parameters import Choice, Infinity, Interval, check_parameters
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,12 @@ def test_infinity_is_in_no_interval():
     assert not Interval(0).allows(np.inf)
 
 
+def test_infinity_allows_itself_alone():
+    assert Infinity().allows(np.inf) and Infinity().allows(np.float32(np.inf))
+    for value in (-np.inf, np.nan, 1e300, "inf", None, True):
+        assert not Infinity().allows(value)
+
+
 def test_choice_compares_strings_by_value_and_the_rest_by_identity():
     choice = Choice(("auto", None, True))
     assert choice.allows("".join(["au", "to"])) and choice.allows(None) and choice.allows(True)
@@ -48,6 +54,7 @@ def test_choice_compares_strings_by_value_and_the_rest_by_identity():
         (Interval(0, 1, open_low=True), "a number above 0 and at most 1"),
         (Interval(1, whole=True), "a whole number of at least 1"),
         (Choice(("a", None)), "'a' or None"),
+        (Infinity(), "np.inf"),
     ],
 )
 def test_options_say_what_they_allow(option, words):

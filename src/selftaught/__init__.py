@@ -5,6 +5,7 @@ from .classifiers import SelfTaughtClassifier as SelfTaughtClassifier
 from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
 from .encoders import RDSTLEncoder as RDSTLEncoder
+from .encoders import SLowEncoder as SLowEncoder
 from .encoders import STLEncoder as STLEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
@@ -24,6 +25,7 @@ __all__ = [
     "RDSTLEncoder",
     "RandomSelector",
     "STLEncoder",
+    "SLowEncoder",
     "SelfTaughtClassifier",
     "SoftmaxClassifier",
     "SourcePool",

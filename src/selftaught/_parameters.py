@@ -7,7 +7,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["Choice", "Interval", "check_parameters"]
+__all__ = ["Choice", "Infinity", "Interval", "check_parameters"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ class Choice:
 
     def __str__(self):
         return " or ".join(repr(v) for v in self.values)
+
+
+@dataclass(frozen=True)
+class Infinity:
+    """Positive infinity, for a limit that may be switched off."""
+
+    def allows(self, value):
+        """Return whether the value is infinite."""
+        return isinstance(value, Real) and float(value) == float("inf")
+
+    def __str__(self):
+        return "np.inf"
 
 
 def check_parameters(estimator, allowed, hints=None):

@@ -2,4 +2,6 @@
 
 from .base import SourceEncoder as SourceEncoder
 from .rdstl import RDSTLEncoder as RDSTLEncoder
+from .slow import SLowDiagnostics as SLowDiagnostics
+from .slow import SLowEncoder as SLowEncoder
 from .stl import STLEncoder as STLEncoder
