@@ -3,6 +3,8 @@
 # The estimators' parameters and results are not annotated, and types guessed from defaults are too narrow.
 # pyright: reportArgumentType=false
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -31,6 +33,7 @@ TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS
 SCORE_A_SOURCE = tuple(cls for cls in TAKE_A_SOURCE if hasattr(cls, "score_source"))
 ESTIMATORS = (*TAKE_A_SOURCE, SoftmaxClassifier)
+QUICK = {SLowEncoder: dict(max_outer=30, max_inner=200, tol=0.02)}  # ends before either budget does
 
 
 def small_problem(seed=0, **changes):
@@ -39,7 +42,7 @@ def small_problem(seed=0, **changes):
     return make_open_set(**{**sizes, "separation": 5.0, **changes}, random_state=seed)
 
 
-def quick(estimator_class, **changes):
+def quick(estimator_class, **changes) -> Any:
     """An estimator with small settings and a fixed seed, where it has them."""
     names = estimator_class().get_params(deep=False)
     small = dict(n_hidden=6, max_outer=3, max_inner=10, random_state=0)
@@ -47,12 +50,11 @@ def quick(estimator_class, **changes):
         small |= dict(n_components=8, max_iter=300)
     elif estimator_class not in SELECTORS:
         small |= dict(selector=GASTLSelector(**small), cv=2)
-    if estimator_class is SLowEncoder:
-        small |= dict(max_outer=30, max_inner=200, tol=0.02)  # ends before either budget does
+    small |= QUICK.get(estimator_class, {})
     return estimator_class(**{k: v for k, v in small.items() if k in names} | changes)
 
 
-def fit_on(estimator, problem, X_source=None):
+def fit_on(estimator, problem, X_source=None) -> Any:
     """Fit on a problem, with its source where the estimator takes one."""
     if isinstance(estimator, SoftmaxClassifier):
         return estimator.fit(problem.X, problem.y)

@@ -1,4 +1,4 @@
-"""The objective of S-Low: its penalty, the tangents that lie below it, and constants that follow the units of the data."""
+"""The objective of S-Low: its penalty, the tangents that bound it, and constants that follow the units of the data."""
 
 import numpy as np
 import pytest
@@ -97,6 +97,8 @@ def test_constants_by_their_formulas(rows):
     assert weights.error_weight == pytest.approx(5 / np.linalg.svd(np.sign(X_target) @ D.T)[1][0])
     pulls = [max(abs(np.sign(x) @ atom) for atom in D) for x in X_source]
     assert weights.sparsity == pytest.approx(0.1 * weights.error_weight * np.median(pulls))
+    padded = measure_weights(np.vstack([X_source, np.zeros((99, 6))]), X_target, D, Z_target, **PARAMETERS)
+    assert padded.sparsity == pytest.approx(weights.sparsity)
 
 
 def test_where_there_is_nothing_to_measure(rows):

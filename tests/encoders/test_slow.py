@@ -38,7 +38,7 @@ def test_ridge_codes_by_their_formula(problem, fitted):
 
 def test_subspace_codes_by_their_formula_and_of_the_rank_of_the_target(problem):
     encoder = fit_on(quick(SLowEncoder, encode="subspace", error_weight=2.0), problem)
-    U, sigma, Vt = np.linalg.svd(encoder.codes_target_)
+    _, sigma, Vt = np.linalg.svd(encoder.codes_target_)
     rank = encoder.diagnostics_.target_rank
     assert 0 < rank < 8 and sigma[rank - 1] > 1e-3 * sigma[0] and (sigma[rank:] < 1e-8 * sigma[0]).all()
     D, V, rows = encoder.components_, Vt[:rank].T, encoder._coordinates(problem.X_test)
@@ -70,7 +70,7 @@ def test_the_fit_is_the_alternation_on_scaled_and_projected_rows(problem, fitted
     both = np.concatenate([problem.X_source, problem.X])
     unit = 0.1 + 0.8 * (both - both.min(axis=0)) / np.ptp(both, axis=0)
     centred = unit - unit.mean(axis=0)
-    U, sigma, Vt = np.linalg.svd(centred, full_matrices=False)
+    _, sigma, Vt = np.linalg.svd(centred, full_matrices=False)
     k = np.argmax(np.cumsum(sigma**2) / (sigma**2).sum() >= 0.96) + 1
     rows = centred @ Vt[:k].T
     alone = solve_low_rank(
@@ -217,7 +217,7 @@ WRONG = [
     (dict(rank_gamma=0), r"rank_gamma must be a number above 0, or np\.inf, got 0\. It is a multiple of the mean sing"),
     (dict(error_gamma=-np.inf), r"error_gamma must be a number above 0, or np\.inf, got -inf\. It is a multiple of"),
     (dict(error_weight=np.inf), r"error_weight must be a number above 0, got inf\. At 1 and below the target needs no"),
-    (dict(source_sparsity=-1), r"source_sparsity must be a number of at least 0, got -1\."),
+    (dict(source_sparsity=0), r"source_sparsity must be a number above 0, got 0\."),
     (dict(source_weight=0), r"source_weight must be a number above 0, got 0\."),
     (dict(encode="lasso"), r"encode must be 'ridge' or 'subspace', got 'lasso'\."),
     (dict(eta=0), r"eta must be a number above 0, got 0\."),

@@ -1,4 +1,4 @@
-"""ADMM and its certificate: each term against a search, the answers against other methods, the bound against the truth."""
+"""ADMM and its certificate: terms against a search, answers against other methods, bounds against the truth."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_soft_stops_at_zero():
 @pytest.mark.parametrize("shape", [(20, 12, 8), (25, 6, 15), (8, 30, 10)])
 def test_the_nuclear_norm_problem_has_no_gap(shape, rng):
     X, D = draw(rng, *shape)
-    weight = 3 / np.linalg.norm(np.sign(X) @ D.T, 2)
+    weight = 3 / float(np.linalg.norm(np.sign(X) @ D.T, 2))
     found = solved(Problem(X, D, LowRank(np.zeros((len(X), len(D)))), np.zeros_like(X), weight))
     J, Y = found.U, found.state.Y
     primal = np.linalg.svd(J)[1].sum() + weight * np.abs(X - J @ D).sum()
@@ -97,7 +97,7 @@ def test_the_nuclear_norm_problem_has_no_gap(shape, rng):
 def test_the_linearised_problem_has_no_gap(rank_gamma, error_gamma, rng):
     X, D = draw(rng, 20, 8, 8)
     Z = X @ D.T @ np.linalg.inv(D @ D.T + 0.1 * np.eye(8))
-    E, weight = X - Z @ D, 3 / np.linalg.norm(np.sign(X) @ D.T, 2)
+    E, weight = X - Z @ D, 3 / float(np.linalg.norm(np.sign(X) @ D.T, 2))
     sigma = np.linalg.svd(Z)[1]
     C_Z, C_E = rank_tangent(Z, rank_gamma * sigma.mean()), tangent(E, error_gamma * np.abs(E).mean())
     true = np.linalg.svd(Z)[1].sum() + weight * np.abs(E).sum()
@@ -114,7 +114,7 @@ def test_the_linearised_problem_has_no_gap(rank_gamma, error_gamma, rng):
 
 
 def test_the_dictionary_problem_has_no_gap(rng):
-    X, D = draw(rng, 30, 10, 7)
+    X, _ = draw(rng, 30, 10, 7)
     Z = rng.standard_normal((30, 10))
     weight = np.where(np.arange(30) < 20, 0.3, 1.0)[None, :]
     C = np.clip(rng.standard_normal(X.shape), -1, 1).T

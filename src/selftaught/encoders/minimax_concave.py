@@ -82,6 +82,7 @@ def measure_weights(
         mean_error = 0.1 * mean_size
     weight = error_weight / (np.linalg.norm(np.sign(X_target) @ D.T, 2) or 1.0)
     pulls = np.abs(np.sign(X_source) @ D.T).max(axis=1, initial=0)
+    pulls = pulls[pulls > 0]  # rows of zeros ask for nothing, however many
     return Weights(
         # a target of zeros has nothing to measure, and no singular value or error that could reach a knee
         knee_rank=float(rank_gamma * mean_sigma) or np.inf,

@@ -45,7 +45,7 @@ def solve_rows(X, D, C, *, weight, sparsity, tol=1e-6, reference=None):
     C : ndarray, shape (n, d)
         Tangent of the errors, entries in [-1, 1]; zeros for plain absolute errors.
     weight, sparsity : float
-        Of an error and of a code's entry.
+        Of an error and of a code's entry, above zero.
     tol : float
         Gap to reach, relative to the reference.
     reference : ndarray, shape (n, 1), optional

@@ -46,10 +46,10 @@ class SLowEncoder(SourceEncoder):
     """Rewrite rows as codes in a dictionary learned with low-rank codes of the target (self-taught low-rank coding).
 
     **Reconstructed**: the full paper (Li, Li and Fu, 2018) was not available, and this is a form faithful to its
-    spirit. Certain are one dictionary for source and target, a low-rank constraint on the target's codes, minimax-concave
-    stand-ins for rank and sparsity, and majorisation-minimisation with an augmented Lagrangian inside. Not known, and
-    therefore ours, are the exact terms, the constants and the encoder for new rows. A difference from published
-    figures is no evidence either way.
+    spirit. Certain are one dictionary for source and target, a low-rank constraint on the target's codes,
+    minimax-concave stand-ins for rank and sparsity, and majorisation-minimisation with an augmented Lagrangian inside.
+    Not known, and therefore ours, are the exact terms, the constants and the encoder for new rows. A difference from
+    published figures is no evidence either way.
 
     For rows ``X = Z D + E`` of source (s) and target (t), and atoms in unit balls, it lowers
 
@@ -141,7 +141,7 @@ class SLowEncoder(SourceEncoder):
         rank_gamma=(Interval(0, open_low=True), Infinity()),
         error_gamma=(Interval(0, open_low=True), Infinity()),
         error_weight=(Interval(0, open_low=True),),
-        source_sparsity=(Interval(0),),
+        source_sparsity=(Interval(0, open_low=True),),
         source_weight=(Interval(0, open_low=True),),
         encode=(Choice(("ridge", "subspace")),),
         eta=(Interval(0, open_low=True),),
