@@ -11,6 +11,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    KMMSelector,
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
@@ -20,7 +21,7 @@ from selftaught import (
 from selftaught.datasets import make_open_set
 from selftaught.selectors import SourceSelector
 
-SELECTORS = (GASTLSelector, RandomSelector, NeighborSelector, AllSelector)
+SELECTORS = (GASTLSelector, KMMSelector, RandomSelector, NeighborSelector, AllSelector)
 ENCODERS = ()
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS

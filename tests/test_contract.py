@@ -35,6 +35,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    KMMSelector,
     NeighborSelector,
     RandomSelector,
     SelfTaughtClassifier,
@@ -153,6 +154,18 @@ STAGE_TWO_CHANGES = dict(
 )
 CHANGES = {
     GASTLSelector: GASTL_CHANGES,
+    KMMSelector: dict(
+        bandwidth=(0.5, {}),
+        bandwidth_scale=(2.0, {}),
+        bound=(1.5, {}),
+        eps=(0.0, {}),
+        solver=("random_features", {}),
+        n_features=(8, dict(solver="random_features")),
+        max_iter=(1, dict(bandwidth_scale=4.0, tol=1e-8)),
+        tol=(0.5, {}),
+        scale=(False, {}),
+        random_state=(1, dict(solver="random_features")),
+    ),
     RandomSelector: dict(scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
@@ -170,6 +183,7 @@ CHANGES = {
 # These have a test of their own below: they change what is done with a result, or where it is computed.
 TESTED_APART = {
     GASTLSelector: {"verbose"},
+    KMMSelector: {"verbose"},
     GASTLClassifier: {"verbose", "guard", "n_jobs"},
     SelfTaughtClassifier: {"guard", "n_jobs"},
 }
@@ -181,7 +195,7 @@ def test_no_parameter_is_forgotten_here(cls):
 
 
 @pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, changes in CHANGES.items() for name in changes])
-@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes)", "ignore:Learning from the target only")
+@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes|weights)", "ignore:Learning from the target")
 def test_every_parameter_changes_something(cls, name):
     # classes that overlap, and are of different sizes: otherwise too much is decided whatever the parameters
     problem = small_problem(separation=3.0, n_source=80)

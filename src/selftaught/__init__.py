@@ -6,6 +6,7 @@ from .classifiers import SoftmaxClassifier as SoftmaxClassifier
 from .classifiers import TransferRefused as TransferRefused
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
+from .selectors import KMMSelector as KMMSelector
 from .selectors import NeighborSelector as NeighborSelector
 from .selectors import RandomSelector as RandomSelector
 from .source import SourcePool as SourcePool
@@ -16,6 +17,7 @@ __all__ = [
     "AllSelector",
     "GASTLClassifier",
     "GASTLSelector",
+    "KMMSelector",
     "NeighborSelector",
     "RandomSelector",
     "SelfTaughtClassifier",

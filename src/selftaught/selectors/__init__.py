@@ -1,4 +1,4 @@
-"""Who chooses source rows: GASTL and the controls."""
+"""Who chooses source rows: GASTL, kernel mean matching and the controls."""
 
 from .base import SourceSelector as SourceSelector
 from .controls import AllSelector as AllSelector
@@ -6,3 +6,4 @@ from .controls import NeighborSelector as NeighborSelector
 from .controls import RandomSelector as RandomSelector
 from .gastl import Diagnostics as Diagnostics
 from .gastl import GASTLSelector as GASTLSelector
+from .kmm import KMMSelector as KMMSelector

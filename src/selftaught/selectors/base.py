@@ -38,6 +38,13 @@ class SourceSelector(BaseEstimator):
 
     def _read(self, X, X_source, *, scale):
         """Validate and scale: return the source rows and the target rows, both dense, in one dtype."""
+        pool, target = self._open(X, X_source, scale=scale)
+        if pool is None:
+            return np.empty((0, target.shape[1]), target.dtype), target
+        return self.scaling_.apply_to_pool(pool, target.dtype), target
+
+    def _open(self, X, X_source, *, scale):
+        """Validate and fit the scaling: return the source as a pool yet to be read, or None, and the scaled target."""
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
         if X_source is None:
@@ -47,10 +54,7 @@ class SourceSelector(BaseEstimator):
             self.source_index_ = pool.index
         self.scaling_ = fit_scaling(pool, X) if scale else IdentityScaling()
         dtype = X.dtype if pool is None else np.promote_types(X.dtype, pool.dtype)
-        target = self.scaling_.apply(X.astype(dtype, copy=False))
-        if pool is None:
-            return np.empty((0, X.shape[1]), dtype), target
-        return self.scaling_.apply_to_pool(pool, dtype), target
+        return pool, self.scaling_.apply(X.astype(dtype, copy=False))
 
     def _keep(self, relevance, closeness=None, mapping=None):
         """Store relevance, weights and ranking: relevance first, closeness among rows of equal relevance."""
