@@ -357,8 +357,8 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self.selector_, "score_source"):
             raise ValueError(
-                f"{type(self.selector_).__name__} weighs only the rows it was fitted on and cannot score others. Fit it "
-                "again with these rows in X_source=, or use a selector that scores, such as GASTLSelector()."
+                f"{type(self.selector_).__name__} weighs only the rows it was fitted on and cannot score others. "
+                "Fit it again with these rows in X_source=, or use a selector that scores, such as GASTLSelector()."
             )
         # -1 rows: what is scored is never cut by cross-validation, so it may be as long as it likes.
         return self.selector_.score_source(self._read_source(X_source, n_target=-1))

@@ -118,14 +118,14 @@ def kernel_sums(rows: ScaledRows, Y, coef):
 def median_distance(X):
     """Return the median distance between rows of X (n, d); where it is zero, the median of those that are not."""
     norms = np.einsum("ij,ij->i", X, X)
-    above = np.triu_indices(len(X), 1)
-    squares = (norms[:, None] + norms - 2 * X @ X.T)[above]
+    squares = -2 * (X @ X.T)
+    squares += norms
+    squares += norms[:, None]
     # What cancellation leaves of the distance between equal rows is no distance.
-    squares[squares <= 1e-14 * (norms[:, None] + norms)[above]] = 0
-    apart = squares[squares > 0]
-    if not len(apart):
-        return 0.0
-    return float(np.sqrt(np.median(squares) or np.median(apart)))
+    squares[squares < 1e-14 * norms.max()] = 0
+    distances = np.sqrt(squares[~np.eye(len(X), dtype=bool)])  # each twice, which is all the same to the median
+    middle = np.median(distances) if len(distances) else 0.0
+    return float(middle if middle > 0 or not distances.any() else np.median(distances[distances > 0]))
 
 
 def _exponentials(X, right):

@@ -38,7 +38,7 @@ ENTERING = 150
 START_ROWS = 100
 GRADIENT_STEPS = 100
 # Rounds that lower neither f nor the gap, after which no more is to be had.
-PATIENCE = 5
+PATIENCE = 20
 ROUNDING = 1e-15
 
 
@@ -75,11 +75,18 @@ def certificate(g, beta, limits):
 
 
 def multiplier(g, beta, limits):
-    """Return the price of the sum: zero while the sum is inside its limits, else the level of g inside the bounds."""
+    """Return the price of the sum: zero while the sum is inside its limits, else the level of g inside the bounds.
+
+    With no row inside, the level is between the row that would rise first and the one that would fall first.
+    """
     edge = 1e-10 * max(limits.high, 1.0)
     total = beta.sum()
     inside = _inside(beta, limits)
-    level = float(g[inside].mean() if inside.any() else np.median(g))
+    if inside.any():
+        level = float(g[inside].mean())
+    else:
+        first = [*np.sort(g[beta < limits.bound])[:1], *np.sort(g[beta > 0])[-1:]]
+        level = float(np.mean(first))
     least = -np.inf if total >= limits.high - edge else 0.0
     most = np.inf if total <= limits.low + edge else 0.0
     return min(max(level, least), most)
@@ -155,7 +162,8 @@ def solve_dense(K, kappa, limits, *, start, target, max_rounds=1000, on_round=No
         falls = f < least - ROUNDING * len(kappa) ** 2
         idle = 0 if falls or gap < best_gap else idle + 1
         least, best_gap = min(least, f), min(best_gap, gap)
-        beta, damping = _next(K, kappa, beta, g, limits, damping)
+        # A step that changes nothing that counts will be chosen again, unless more damping makes it another.
+        beta, damping = _next(K, kappa, beta, g, limits, damping if falls else damping + 1)
     return Matching(beta, g, gap, n_rounds, gap <= target)
 
 
