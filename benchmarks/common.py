@@ -23,7 +23,7 @@ from selftaught.datasets import make_paper_shape
 from selftaught.scaling import fit_scaling
 from selftaught.source import SourcePool
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "skglm", "numba")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "skglm", "numba", "osqp", "clarabel")
 QUICK_SHAPE = dict(n_source=400, n_target=60, n_features=200)
 
 

@@ -13,6 +13,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    KMMSelector,
     MLSSelector,
     NeighborSelector,
     RandomSelector,
@@ -27,7 +28,7 @@ from selftaught.datasets import make_open_set
 from selftaught.encoders import SourceEncoder
 from selftaught.selectors import SourceSelector
 
-SELECTORS = (GASTLSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
+SELECTORS = (GASTLSelector, KMMSelector, MLSSelector, RandomSelector, NeighborSelector, AllSelector)
 ENCODERS = (STLEncoder, RDSTLEncoder, SLowEncoder)
 TRANSFER_CLASSIFIERS = (SelfTaughtClassifier, GASTLClassifier)
 TAKE_A_SOURCE = SELECTORS + ENCODERS + TRANSFER_CLASSIFIERS

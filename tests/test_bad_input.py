@@ -30,6 +30,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    KMMSelector,
     MLSSelector,
     NeighborSelector,
     RandomSelector,
@@ -338,6 +339,16 @@ WRONG = [
     (GASTLSelector, dict(tol=0), r"tol must be a number above 0, got 0\."),
     (GASTLSelector, dict(tol=np.nan), r"tol must be a number above 0, got nan\."),
     (GASTLSelector, dict(verbose=-1), r"verbose must be a whole number of at least 0, or True or False, got -1\."),
+    (KMMSelector, dict(bandwidth="mean"), r"bandwidth must be 'median', or a number above 0, got 'mean'\."),
+    (KMMSelector, dict(bandwidth_scale=0), r"bandwidth_scale must be a number above 0, got 0\."),
+    (KMMSelector, dict(bound=-1), r"bound must be a number above 0, got -1\."),
+    (KMMSelector, dict(eps=-0.1), r"eps must be None, or a number of at least 0, got -0\.1\."),
+    (KMMSelector, dict(solver="cvx"), r"solver must be 'auto' or 'dense' or 'working_set' or 'random_features', got"),
+    (KMMSelector, dict(n_features=0), r"n_features must be a whole number of at least 1, got 0\."),
+    (KMMSelector, dict(max_iter=0), r"max_iter must be a whole number of at least 1, got 0\."),
+    (KMMSelector, dict(tol=0), r"tol must be a number above 0, got 0\."),
+    (KMMSelector, dict(scale="no"), r"scale must be True or False, got 'no'\."),
+    (KMMSelector, dict(verbose=-1), r"verbose must be a whole number of at least 0, or True or False, got -1\."),
     (
         SelfTaughtClassifier,
         dict(transferability="psychic"),
@@ -375,7 +386,7 @@ def test_parameters_out_of_range(cls, wrong, message, problem):
         quick(cls, **wrong).fit(problem.X, problem.y, X_source=problem.X_source)
 
 
-@pytest.mark.parametrize("cls", [GASTLSelector, SelfTaughtClassifier])
+@pytest.mark.parametrize("cls", [GASTLSelector, KMMSelector, SelfTaughtClassifier])
 def test_no_parameter_with_a_range_is_left_out_above(cls):
     assert {name for c, wrong, _ in WRONG if c is cls for name in wrong} == {*cls._allowed}
 

@@ -35,6 +35,7 @@ from selftaught import (
     AllSelector,
     GASTLClassifier,
     GASTLSelector,
+    KMMSelector,
     MLSSelector,
     NeighborSelector,
     RandomSelector,
@@ -169,6 +170,18 @@ CHANGES = {
         scale=(False, {}),
         random_state=(1, dict(n_reference=10)),
     ),
+    KMMSelector: dict(
+        bandwidth=(0.5, {}),
+        bandwidth_scale=(2.0, {}),
+        bound=(1.5, {}),
+        eps=(0.0, {}),
+        solver=("random_features", {}),
+        n_features=(8, dict(solver="random_features")),
+        max_iter=(1, dict(bandwidth_scale=4.0, tol=1e-8)),
+        tol=(0.5, {}),
+        scale=(False, {}),
+        random_state=(1, dict(solver="random_features")),
+    ),
     RandomSelector: dict(weight_profile=(np.arange(80.0), {}), scale=(False, {}), random_state=(1, {})),
     NeighborSelector: dict(center=(True, {}), scale=(True, {})),
     AllSelector: dict(scale=(False, {})),
@@ -232,6 +245,7 @@ TESTED_APART = {
     STLEncoder: {"verbose"},
     RDSTLEncoder: {"verbose"},
     SLowEncoder: {"verbose"},
+    KMMSelector: {"verbose"},
     GASTLClassifier: {"verbose", "guard", "n_jobs"},
     SelfTaughtClassifier: {"guard", "n_jobs"},
 }
@@ -249,6 +263,7 @@ def test_no_parameter_is_forgotten_here(cls):
     "ignore:Learning from the target only",
     "ignore:S-Low solved its last step",
 )
+@pytest.mark.filterwarnings("ignore:the (mapping|autoencoder|hidden codes|weights)", "ignore:Learning from the target")
 def test_every_parameter_changes_something(cls, name):
     # classes that overlap, and are of different sizes: otherwise too much is decided whatever the parameters
     problem = small_problem(separation=3.0, n_source=80)

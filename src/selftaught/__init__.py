@@ -9,6 +9,7 @@ from .encoders import SLowEncoder as SLowEncoder
 from .encoders import STLEncoder as STLEncoder
 from .selectors import AllSelector as AllSelector
 from .selectors import GASTLSelector as GASTLSelector
+from .selectors import KMMSelector as KMMSelector
 from .selectors import MLSSelector as MLSSelector
 from .selectors import NeighborSelector as NeighborSelector
 from .selectors import RandomSelector as RandomSelector
@@ -20,6 +21,7 @@ __all__ = [
     "AllSelector",
     "GASTLClassifier",
     "GASTLSelector",
+    "KMMSelector",
     "MLSSelector",
     "NeighborSelector",
     "RDSTLEncoder",

@@ -41,7 +41,10 @@ def _selector_scores(classifier):
     """Return whether the selector can score new rows; if not, say who cannot."""
     selector = classifier._make_selector()
     if not hasattr(selector, "score_source"):
-        raise AttributeError(f"{type(selector).__name__} does not score source rows that it was not fitted on.")
+        raise AttributeError(
+            f"{type(selector).__name__} does not score source rows that it was not fitted on. "
+            "Use a selector that does, such as GASTLSelector()."
+        )
     return True
 
 

@@ -1,4 +1,4 @@
-"""Who chooses source rows: GASTL, multiscale landmark selection, and the controls."""
+"""Who chooses source rows: GASTL, kernel mean matching, multiscale landmark selection, and the controls."""
 
 from .base import NothingRelevant as NothingRelevant
 from .base import SourceSelector as SourceSelector
@@ -7,4 +7,5 @@ from .controls import NeighborSelector as NeighborSelector
 from .controls import RandomSelector as RandomSelector
 from .gastl import Diagnostics as Diagnostics
 from .gastl import GASTLSelector as GASTLSelector
+from .kmm import KMMSelector as KMMSelector
 from .mls import MLSSelector as MLSSelector
