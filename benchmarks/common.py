@@ -53,8 +53,14 @@ def paper_split(args):
     return scaling.apply(X_source), scaling.apply(X_target), name
 
 
-def caltech_sift(folder, seed, n_target_classes=20, n_labels=15):
+def caltech_sift(folder, seed):
     """Return word shares: all rows of 80 classes as the source, 15 rows of each of the 20 others as the target."""
+    X, _, X_source, _, _ = caltech_split(folder, seed)
+    return X_source, X
+
+
+def caltech_split(folder, seed, n_target_classes=20, n_labels=15):
+    """Return X, y, X_source, X_test, y_test of the paper's shape, as word shares of SIFT bags."""
     with open(folder / "images_30.csv", newline="") as lines:
         listed = list(csv.DictReader(lines))
     rows, classes = np.array([int(line["row"]) for line in listed]), np.array([line["class"] for line in listed])
@@ -62,8 +68,10 @@ def caltech_sift(folder, seed, n_target_classes=20, n_labels=15):
     shares = counts / counts.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
     targets = rng.permutation(np.unique(classes))[:n_target_classes]
-    labelled = [rng.permutation(np.flatnonzero(classes == target))[:n_labels] for target in targets]
-    return shares[~np.isin(classes, targets)], shares[np.concatenate(labelled)]
+    shuffled = [rng.permutation(np.flatnonzero(classes == target)) for target in targets]
+    train = np.concatenate([of_class[:n_labels] for of_class in shuffled])
+    test = np.concatenate([of_class[n_labels:] for of_class in shuffled])
+    return shares[train], classes[train], shares[~np.isin(classes, targets)], shares[test], classes[test]
 
 
 # --- clock and memory
