@@ -201,7 +201,7 @@ def caltech101_splits(
         raise ValueError(f"n_groups must be at most {len(classes) // 2}: a target needs two of the {len(classes)} "
                          f"classes; got {n_groups}.")  # fmt: skip
     rng = np.random.default_rng(random_state)
-    drawn = {str(label): _draw(label, labels, n_per_class, rng) for label in classes}
+    drawn = {label: _draw(label, labels, n_per_class, rng) for label in classes.tolist()}
     groups = [np.sort(group) for group in np.array_split(rng.permutation(classes), n_groups)]
     return tuple(
         _group_split(f"Caltech-101, group {i + 1} of {n_groups}", group.tolist(), drawn, n_train, rng)

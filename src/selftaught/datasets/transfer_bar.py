@@ -10,7 +10,8 @@ class TransferBar:
     """Shows received and total megabytes on standard error, a few times a second; a context manager."""
 
     def __init__(self, name: str):
-        self.name, self.total = name, None
+        self.name = name
+        self.total: int | None = None
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._shown_at = float("-inf")
 

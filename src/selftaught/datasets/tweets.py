@@ -131,11 +131,14 @@ def _labelled(path, rows, *, n_fields: int, label_at: int, sentiments: dict) -> 
 
 def _lines_of_folder(folder: Path) -> Iterator[tuple[str, str]]:
     """Label and text of each line of the folder's two text files."""
-    for label in ("negative", "positive"):
-        file = next((f for f in (folder / f"{label}.txt", folder / f"{label}.txt.xz") if f.is_file()), None)
-        if file is None:
-            return
-        with open_table(file, lambda name: False) as lines:
+    found = {
+        label: [f for f in (folder / f"{label}.txt", folder / f"{label}.txt.xz") if f.is_file()]
+        for label in ("negative", "positive")
+    }
+    if not all(found.values()):
+        return
+    for label, files in found.items():
+        with open_table(files[0], lambda name: False) as lines:
             # Not splitlines: tweets hold other characters that it takes for the end of a line.
             texts = lines.read().decode("latin-1").split("\n")
         yield from ((label, as_utf8(text).removesuffix("\r")) for text in texts if text.strip())
