@@ -294,6 +294,13 @@ def test_without_a_version_an_unpublished_file_begins_again(unpublished, server,
     assert ranges(server) == [None, None]
 
 
+def test_a_part_that_cannot_be_continued_is_not_kept(unpublished, server, tmp_path):
+    server.serve("things.zip", CONTENT, cuts=[HALF] * 2 * download.ATTEMPTS)
+    with pytest.raises(FetchError, match="broke off"):
+        fetch_file(unpublished, tmp_path)
+    assert files_below(tmp_path) == []
+
+
 def test_a_weak_version_vouches_for_nothing(unpublished, server, tmp_path, sha256):
     server.serve("things.zip", CONTENT, cuts=[HALF], etag='W/"about"')
     with pytest.raises(FetchError, match=sha256(CONTENT)):

@@ -68,7 +68,7 @@ def fetch_file(
     if not path.exists() and not unconfirmed.exists():
         if expected is None:
             part.unlink(missing_ok=True)
-        _download(remote, path, part, url or remote.url, size, has_checksum=expected is not None)
+        _download(remote, path, part, url or remote.url, size, expected)
         if expected is not None:
             _check_received(part, size, expected)
             os.replace(part, path)
@@ -118,48 +118,54 @@ def _check_found(path: Path, size: int | None, expected: str | None) -> None:
         )
 
 
-def _download(
-    remote: RemoteFile, path: Path, part: Path, url: str | None, size: int | None, *, has_checksum: bool
-) -> None:
-    """Receive the file as `part`, in as many attempts as bring something."""
+def _download(remote: RemoteFile, path: Path, part: Path, url: str | None, size: int | None, expected: str | None):
+    """Receive the file as `part`, or say why not and what to do."""
     by_hand = (
         f"To do without the network, get the file from {remote.page} and place it as {path} "
-        f"({_described(size, remote.sha256)}), then call this again."
+        f"({_described(size, expected)}), then call this again."
     )
     if url is None:
         raise FetchError(f"{remote.name} cannot be fetched by a program. {by_hand}")
-    transfer = _Transfer(url, part, size, has_checksum)
-    reason, failures = "", 0
+    transfer = _Transfer(url, part, size, has_checksum=expected is not None)
     with TransferBar(remote.name) as bar:
-        while not transfer.is_whole and failures < ATTEMPTS:
-            before = transfer.received
-            if failures:
-                time.sleep(PAUSE * 2 ** (failures - 1))
-            try:
-                transfer.attempt(bar)
-                reason = "the connection broke off"
-            except urllib.error.HTTPError as error:
-                error.close()
-                reason = f"the server answered {error.code} {error.reason}"
-                if error.code == 416:  # it has nothing beyond what is here: the rest of another version
-                    part.unlink(missing_ok=True)
-                elif error.code < 500 and error.code not in (408, 429):
-                    break
-            except NETWORK_TROUBLE as error:
-                reason = str(getattr(error, "reason", "") or error or type(error).__name__)
-            failures = 0 if transfer.received > before else failures + 1
-    if not transfer.is_whole:
-        kept = f" The {transfer.received:,} bytes received so far are kept, and continued then."
-        raise FetchError(
-            f"Could not fetch {remote.name} from {url}: {reason}. {by_hand}"
-            f"{kept if transfer.received and has_checksum else ''}"
-        )
+        reason = _persist(transfer, bar)
+    if transfer.is_whole:
+        return
+    kept = f" The {transfer.received:,} bytes received so far are kept, and continued then."
+    if expected is None:
+        part.unlink(missing_ok=True)
+    raise FetchError(
+        f"Could not fetch {remote.name} from {url}: {reason}. {by_hand}{kept if transfer.received else ''}"
+    )
+
+
+def _persist(transfer: _Transfer, bar: TransferBar) -> str:
+    """Try until the file is whole or several attempts in a row brought nothing; what went wrong last."""
+    reason, failures = "", 0
+    while not transfer.is_whole and failures < ATTEMPTS:
+        if failures:
+            time.sleep(PAUSE * 2 ** (failures - 1))
+        before = transfer.received
+        try:
+            transfer.attempt(bar)
+            reason = "the connection broke off"
+        except urllib.error.HTTPError as error:
+            error.close()
+            reason = f"the server answered {error.code} {error.reason}"
+            if error.code == 416:  # it has nothing beyond what is here: that is of another version
+                transfer.part.unlink(missing_ok=True)
+            elif error.code < 500 and error.code not in (408, 429):
+                break
+        except NETWORK_TROUBLE as error:
+            reason = str(getattr(error, "reason", "") or error or type(error).__name__)
+        failures = 0 if transfer.received > before else failures + 1
+    return reason
 
 
 class _Transfer:
     """One file on its way: knows what it has, asks for the rest."""
 
-    def __init__(self, url: str, part: Path, size: int | None, has_checksum: bool):
+    def __init__(self, url: str, part: Path, size: int | None, *, has_checksum: bool):
         self.url, self.part, self.size, self.has_checksum = url, part, size, has_checksum
         self.version = None  # what the server calls this version of the file, once it has said
         self.is_whole = size is not None and self.received == size
