@@ -219,56 +219,6 @@ def test_classes_must_agree():
         sentiment_splits(stars, TWEETS, **SIZES)
 
 
-# --- from a split to a problem -------------------------------------------------------------------------------------
-
-
-def test_features_are_fitted_without_the_test(caltech, caltech_labels):
-    rows = np.arange(len(caltech_labels))
-    for split in caltech:
-        parts = split.take(rows)
-        assert {*parts.fitting} == {*split.source_idx, *split.target_idx}
-        assert not {*parts.fitting} & {*split.test_idx}
-
-
-def test_features_of_the_parts_make_the_problem(caltech, caltech_labels, rng):
-    X = rng.normal(size=(len(caltech_labels), 3)).astype(np.float32)
-    split = caltech[2]
-    problem = split.problem(*split.take(X))
-    assert np.array_equal(problem.X, X[split.target_idx]) and problem.X.dtype == np.float32
-    assert np.array_equal(problem.X_source, X[split.source_idx])
-    assert np.array_equal(problem.X_test, X[split.test_idx])
-    assert np.array_equal(problem.y_test, split.y_test)
-    assert not problem.source_is_relevant.any() and problem.name == "Caltech-101, group 3 of 5"
-
-
-def test_features_of_two_collections_make_the_problem(rng):
-    split = sentiment_splits(FILMS, TWEETS, **SIZES, random_state=0)[0]
-    X, X_source = rng.normal(size=(80, 2)), rng.normal(size=(80, 2))
-    problem = split.problem(*split.take(X, X_source))
-    assert np.array_equal(problem.X, X[split.target_idx])
-    assert np.array_equal(problem.X_source, X_source[split.source_idx])
-    assert problem.source_is_relevant.all() and np.array_equal(problem.source_classes, split.source_classes)
-
-
-def test_lists_are_dealt_like_arrays():
-    split = sentiment_splits(FILMS, TWEETS, **SIZES, random_state=0)[0]
-    from_lists = split.take(list(FILMS.items), list(TWEETS.items))
-    for one, other in zip(from_lists, split.take(FILMS.items, TWEETS.items), strict=True):
-        assert one.tolist() == other.tolist() and one.dtype == object
-
-
-def test_the_right_collections_are_asked_for(caltech, caltech_labels):
-    apart = sentiment_splits(FILMS, TWEETS, **SIZES)[0]
-    with pytest.raises(ValueError, match="a collection of its own: give its items as source_items"):
-        apart.take(FILMS.items)
-    with pytest.raises(ValueError, match="the same collection: leave source_items out"):
-        caltech[0].take(caltech_labels, caltech_labels)
-    with pytest.raises(ValueError, match=r"asks for item number \d+ of a collection that has 3"):
-        apart.take(FILMS.items, TWEETS.items[:3])
-    with pytest.raises(ValueError, match=r"asks for item number \d+ of a collection that has 10"):
-        caltech[0].take(caltech_labels[:10])
-
-
 # --- real data -----------------------------------------------------------------------------------------------------
 
 

@@ -22,8 +22,9 @@ from .simulators import PlantedMapping as PlantedMapping
 from .simulators import make_open_set as make_open_set
 from .simulators import make_paper_shape as make_paper_shape
 from .simulators import make_planted_mapping as make_planted_mapping
-from .splits import TransferSplit as TransferSplit
 from .splits import caltech101_splits as caltech101_splits
 from .splits import sentiment_splits as sentiment_splits
+from .transfer_split import DealtItems as DealtItems
+from .transfer_split import TransferSplit as TransferSplit
 from .tweets import fetch_tweets as fetch_tweets
 from .tweets import load_tweets as load_tweets
