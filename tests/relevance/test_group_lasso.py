@@ -216,9 +216,8 @@ def test_a_solve_is_taken_up_where_another_ended(rng):
     B = np.zeros_like(expected)
     B[taken_up.rows] = taken_up.B
     assert B == pytest.approx(expected, abs=1e-6)
-    again = solve_group_lasso(
-        *(X[first.rows] @ M.T for M in (X[first.rows], Y)), alpha, np.vdot(Y, Y), eta=None, last=first, tol=1e-9
-    )
+    rows = X[first.rows]
+    again = solve_group_lasso(rows @ rows.T, rows @ Y.T, alpha, np.vdot(Y, Y), eta=None, last=first, tol=1e-9)
     assert again.n_steps == 0 and again.B == pytest.approx(first.B)
 
 
