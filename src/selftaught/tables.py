@@ -177,21 +177,20 @@ def _read_parquet(path, apart):
 
     try:
         schema = parquet.read_schema(path)
-        features, others = _split(path, schema.names, apart)
-        _check_numeric(path, schema, features)
-        shard: Any = ParquetRows(path, tuple(features))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unreadable(path, "Parquet", error) from error
-    n_bytes = shard.shape[0] * shard.shape[1] * shard.dtype.itemsize
-    if shard.shape[0] == 0:
+    features, others = _split(path, schema.names, apart)
+    _check_numeric(path, schema, features)
+    rows: Any = ParquetRows(path, tuple(features))
+    if rows.shape[0] == 0:
         raise ValueError(f"{path} has no rows.")
-    if n_bytes <= IN_MEMORY:
-        shard = shard.read(slice(None))
+    if rows.shape[0] * rows.shape[1] * rows.dtype.itemsize <= IN_MEMORY:
+        rows = rows.read(slice(None))
 
     def read_column(name):
         return _as_numpy(path, name, parquet.read_table(path, columns=[name]).column(name))
 
-    return Table(path, SourcePool(shard).named(features), others, read_column)
+    return Table(path, SourcePool(rows).named(features), others, read_column)
 
 
 class ParquetRows:
@@ -370,24 +369,39 @@ def _read_npy(path, apart):
 
 def _read_npz(path, apart):
     try:
-        archive = np.load(path, allow_pickle=False)
-        names = archive.files
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            names = list(archive.files)
     except Exception as error:  # zipfile, zlib and NumPy each have their own for a damaged file
         raise _unreadable(path, ".npz", error) from error
-
-    def read(name):
-        return _load_array(path, name, lambda: archive[name])
-
-    others = [name for name in names if name not in apart]
-    key = "X" if "X" in others else next((name for name in others if read(name).ndim == 2), None)
-    if key is None or (key != "X" and sum(read(name).ndim == 2 for name in others) > 1):
-        raise ValueError(f"{path} must hold its features as X, or as its only 2-D array; it has {_first(names)}.")
+    key = _features_of(path, names, apart)
     try:
-        pool = SourcePool(read(key))
+        pool = SourcePool(_read_array(path, key))
     except ValueError as error:
         raise ValueError(str(error).replace("X_source", f"{key} of {path}")) from error
     # Whatever is not the features may be asked for: a file of features often carries more, such as class names.
-    return Table(path, pool, tuple(n for n in names if n != key), lambda name: _plain(path, name, read(name)))
+    others = tuple(name for name in names if name != key)
+    return Table(path, pool, others, lambda name: _plain(path, name, _read_array(path, name)))
+
+
+def _features_of(path, names, apart):
+    """Return which array of an archive holds the features: X, or the only one of two dimensions."""
+    candidates = [name for name in names if name not in apart]
+    if "X" not in candidates:
+        candidates = [name for name in candidates if _read_array(path, name).ndim == 2]
+        if len(candidates) != 1:
+            held = _first(names) or "nothing"
+            raise ValueError(f"{path} must hold its features as X, or as its only 2-D array; it has {held}.")
+    return "X" if "X" in candidates else candidates[0]
+
+
+def _read_array(path, name):
+    """Return one array of an archive."""
+
+    def load():
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[name]
+
+    return _load_array(path, name, load)
 
 
 def _load_array(path, name, load):
@@ -423,10 +437,15 @@ def _write_parquet(path, columns):
     from pyarrow import parquet
 
     arrays = [
-        pyarrow.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values), from_pandas=False)
+        pyarrow.array(np.ma.getdata(values), _text_type(values), mask=np.ma.getmaskarray(values))
         for values in columns.values()
     ]
     parquet.write_table(pyarrow.table(arrays, names=list(columns)), path)
+
+
+def _text_type(values):
+    """Return the type of a column of text, which could not be told were all of it hidden; None for any other."""
+    return "string" if np.ma.getdata(values).dtype == object else None
 
 
 def _write_npz(path, columns):
