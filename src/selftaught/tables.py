@@ -47,8 +47,8 @@ class Table:
     def column(self, name):
         """Return a column set apart, shape (n_rows,): numbers, booleans, dates, or an object array of text."""
         if not self.has(name):
-            known = [*([] if self.rows.feature_names is None else self.rows.feature_names), *self.apart]
-            raise ValueError(f"{self.path} has no column {name!r}; it has {_first(known) or 'none that is named'}.")
+            known = [] if self.rows.feature_names is None else self.rows.feature_names
+            raise _no_column(self.path, name, [*known, *self.apart])
         values = self.read_column(name)
         if values.shape != (self.rows.n_rows,):
             raise ValueError(
@@ -69,7 +69,7 @@ def named_rows(X, names):
     return _pyarrow().table([np.ascontiguousarray(column) for column in X.T], names=list(names))
 
 
-def read_table(path, apart=()):
+def read_table(path, apart=(), *, needed=()):
     """Open a file of rows.
 
     Parameters
@@ -78,6 +78,8 @@ def read_table(path, apart=()):
         Its suffix says what it is, see the module.
     apart : sequence of str
         Columns that are no features, where the file has them.
+    needed : sequence of str
+        Columns that are no features and have to be there.
 
     Returns
     -------
@@ -86,7 +88,8 @@ def read_table(path, apart=()):
     Raises
     ------
     ValueError
-        Where the file is not what its suffix says, has no rows, or has a feature that is not numeric or not there.
+        Where the file is not what its suffix says, has no rows, lacks a column that is needed, or has a feature that
+        is not numeric or not there.
 
     Examples
     --------
@@ -98,7 +101,7 @@ def read_table(path, apart=()):
     (['weight', 'width'], ['apple', 'pear'])
     """
     path = Path(path)
-    return READERS[check_readable(path)](path, tuple(name for name in apart if name is not None))
+    return READERS[check_readable(path)](path, (*apart, *needed), tuple(needed))
 
 
 def check_readable(path):
@@ -149,7 +152,7 @@ def write_table(path, columns: Mapping[str, Any]):
 # CSV and Parquet, by way of pyarrow
 
 
-def _read_csv(path, apart):
+def _read_csv(path, apart, needed):
     _pyarrow()
     from pyarrow import csv
 
@@ -163,7 +166,7 @@ def _read_csv(path, apart):
     names = table.schema.names
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise ValueError(f"{path} seems to be separated by semicolons or tabs: separate its columns by commas.")
-    features, others = _split(path, names, apart)
+    features, others = _split(path, names, apart, needed)
     _check_numeric(path, table.schema, features)
     part = table.select(features)
     _check_complete(path, part, 0)
@@ -171,7 +174,7 @@ def _read_csv(path, apart):
     return Table(path, pool, others, lambda name: _as_written(path, name, table.column(name)))
 
 
-def _read_parquet(path, apart):
+def _read_parquet(path, apart, needed):
     _pyarrow()
     from pyarrow import parquet
 
@@ -179,7 +182,7 @@ def _read_parquet(path, apart):
         schema = parquet.read_schema(path)
     except (OSError, ValueError) as error:
         raise _unreadable(path, "Parquet", error) from error
-    features, others = _split(path, schema.names, apart)
+    features, others = _split(path, schema.names, apart, needed)
     _check_numeric(path, schema, features)
     rows: Any = ParquetRows(path, tuple(features))
     if rows.shape[0] == 0:
@@ -249,11 +252,14 @@ class ParquetRows:
         return self._group
 
 
-def _split(path, names, apart):
+def _split(path, names, apart, needed):
     """Return the names of the features, and of the columns that are set apart."""
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(f"{path} has several columns of one name: {_first(twice)}. Rename or drop them.")
+    for name in needed:
+        if name not in names:
+            raise _no_column(path, name, names)
     features = [name for name in names if name not in apart]
     if not features:
         raise ValueError(f"{path} has no feature: its columns are {_first(names) or 'none'}.")
@@ -354,7 +360,7 @@ def _as_numpy(path, name, column):
 # Arrays of NumPy
 
 
-def _read_npy(path, apart):
+def _read_npy(path, apart, needed):
     try:
         pool = SourcePool(path)
     except ValueError as error:
@@ -367,7 +373,7 @@ def _read_npy(path, apart):
     return Table(path, pool, files, read_column)
 
 
-def _read_npz(path, apart):
+def _read_npz(path, apart, needed):
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             names = list(archive.files)
@@ -484,6 +490,10 @@ def _known_suffix(path, known):
 def _unreadable(path, kind, error):
     first_line = str(error).strip().partition("\n")[0].rstrip(".")
     return ValueError(f"{path} cannot be read as {kind}: {first_line}.")
+
+
+def _no_column(path, name, names):
+    return ValueError(f"{path} has no column {name!r}; it has {_first(names) or 'none that is named'}.")
 
 
 def _first(names):

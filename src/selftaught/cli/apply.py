@@ -15,7 +15,7 @@ import numpy as np
 from selftaught.persistence import load_model
 from selftaught.tables import named_rows, read_table, write_table
 
-from .inputs import check_files, open_source
+from .inputs import as_pool, check_files
 from .terminal import UsageError, blaming, laid_out, notes_in_one_line, progress
 
 __all__ = ["add_parser"]
@@ -88,13 +88,12 @@ def _open(arguments):
     check_files([arguments.new], arguments.out)
     saved = load_model(arguments.model)
     model, columns = saved.model, saved.provenance.columns
-    known = (columns.get("label"), columns.get("id"), arguments.id, *columns.get("drop", ()))
-    apart = tuple(name for name in known if name is not None)
-    id_column = arguments.id
-    if id_column is None and columns.get("id") and read_table(arguments.new, apart).has(columns["id"]):
-        id_column = columns["id"]
-    names = getattr(model, "feature_names_in_", None)
-    return model, open_source(arguments.new, apart, id_column, names, model.n_features_in_)
+    id_of_fit = columns.get("id")
+    known = (columns.get("label"), id_of_fit, *columns.get("drop", ()))
+    apart, ids = [name for name in known if name is not None], [] if arguments.id is None else [arguments.id]
+    table = read_table(arguments.new, apart, needed=ids)
+    id_column = arguments.id or (id_of_fit if id_of_fit and table.has(id_of_fit) else None)
+    return model, as_pool(table, id_column, getattr(model, "feature_names_in_", None), model.n_features_in_)
 
 
 def _report(arguments, pool):

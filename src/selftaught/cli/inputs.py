@@ -13,7 +13,7 @@ from selftaught.tables import check_place, check_readable, check_writable, read_
 
 from .terminal import UsageError, blaming
 
-__all__ = ["Problem", "add_input_options", "check_files", "describe_problem", "open_source", "read_problem"]
+__all__ = ["Problem", "add_input_options", "check_files", "as_pool", "describe_problem", "read_problem"]
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,23 @@ def check_files(inputs, out, *, is_table=True):
 
 def read_problem(arguments):
     """Return the labelled rows and the source that the command line names."""
-    label, apart = arguments.label, _apart(arguments.label, arguments.id, arguments.drop)
-    target = read_table(arguments.target, apart)
+    label, ids = arguments.label, [] if arguments.id is None else [arguments.id]
+    target = read_table(arguments.target, [*ids, *arguments.drop], needed=[label])
     y = _checked_labels(target.column(label), label, target.path)
+    source = read_table(arguments.source, [label, *arguments.drop], needed=ids)
     for name in arguments.drop:
-        target.column(name)  # a name that is not there is a slip of the pen, and would leave a column in
+        if not (target.has(name) or source.has(name)):
+            # A slip of the pen, which would leave a column in that was to be left out.
+            raise ValueError(f"neither {target.path} nor {source.path} has a column {name!r} to drop.")
     with blaming("X_source", target.path):
         X = target.features()
-    names, n_features = target.rows.feature_names, target.rows.n_features
-    return Problem(X, y, open_source(arguments.source, apart, arguments.id, names, n_features))
+    pool = as_pool(source, arguments.id, target.rows.feature_names, target.rows.n_features)
+    return Problem(X, y, pool)
 
 
-def open_source(path, apart, id_column, names, n_features):
-    """Return a file's rows as a pool with the columns asked for, its index being the ids, if there are any."""
-    table = read_table(path, apart)
-    with blaming("X_source", path):
+def as_pool(table, id_column, names, n_features):
+    """Return a table's rows as a pool with the columns asked for, its index being the ids, if there are any."""
+    with blaming("X_source", table.path):
         pool = as_source(table.rows, n_target=-1, n_features=n_features, feature_names=names)
     if id_column is None:
         return pool
@@ -95,10 +97,6 @@ def describe_problem(arguments, problem):
         ("target", f"{arguments.target}: {counts}"),
         ("source", f"{arguments.source}: {problem.pool.n_rows:,} rows"),
     ]
-
-
-def _apart(label, id_column, drop):
-    return tuple(name for name in (label, id_column, *drop) if name is not None)
 
 
 def _checked_labels(y, label, path):

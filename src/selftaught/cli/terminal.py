@@ -48,13 +48,16 @@ def notes_in_one_line():
 
 
 def laid_out(lines):
-    """Return pairs of heading and text as lines that fit the terminal."""
-    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    """Return pairs of heading and text as lines that fit the terminal, or in a pipe as one line each."""
     gap = 2 + max(len(heading) for heading, _ in lines)
-    return "\n".join(
-        textwrap.fill(f"{heading:{gap}}{text}", width, subsequent_indent=" " * gap, break_on_hyphens=False)
-        for heading, text in lines
-    )
+    width = min(shutil.get_terminal_size((100, 24)).columns, 100) if sys.stdout.isatty() else 0
+    return "\n".join(_folded(f"{heading:{gap}}{text}", width, gap) for heading, text in lines)
+
+
+def _folded(line, width, indent):
+    if not width:
+        return line
+    return textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
 
 
 @contextmanager
