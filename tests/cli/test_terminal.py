@@ -12,15 +12,15 @@ from selftaught.cli import main, terminal
 from selftaught.cli.terminal import blaming, laid_out, notes_in_one_line, progress
 
 
-@pytest.fixture
-def watched(monkeypatch, capsys):
-    """Somebody sits at a terminal of 60 columns (the streams are those that capsys put there)."""
+def watch(monkeypatch):
+    """Somebody sits at a terminal of 60 columns. (No fixture: pytest changes the streams between setup and test.)"""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda *_: SimpleNamespace(columns=60))
+    monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda *_: SimpleNamespace(columns=60, lines=24))
 
 
-def test_progress_shows_a_bar_and_clears_it(watched, capsys, monkeypatch):
+def test_progress_shows_a_bar_and_clears_it(capsys, monkeypatch):
+    watch(monkeypatch)
     monkeypatch.setattr(terminal, "EVERY", 0.001)
     with progress("fitting gastl") as tell:
         tell("folds", 3, 10)
@@ -37,7 +37,8 @@ def test_progress_is_quiet_in_a_pipe(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_folds_of_a_fit_are_counted_by_who_listens(watched, files, monkeypatch):
+def test_the_folds_of_a_fit_are_counted_by_who_listens(files, monkeypatch):
+    watch(monkeypatch)
     told = []
     monkeypatch.setattr(terminal._StatusLine, "tell", lambda self, *state: told.append((self.doing, *state)))
     assert main(files.learn("select", "sel.csv", "--id", "scan", "--n-select", "9")) == 0
@@ -52,7 +53,8 @@ def test_nobody_listens_once_the_work_is_done():
     assert told == [("letters", 0, 2), ("letters", 1, 2), ("letters", 2, 2)]
 
 
-def test_an_error_clears_the_line_too(watched, capsys):
+def test_an_error_clears_the_line_too(capsys, monkeypatch):
+    watch(monkeypatch)
     with pytest.raises(ValueError, match="bad"), progress("reading"):
         raise ValueError("bad")
     assert capsys.readouterr().err.endswith("\r\033[K")
@@ -67,7 +69,8 @@ def test_notes_are_one_line_and_the_old_way_comes_back(capsys):
     assert warnings.showwarning is before
 
 
-def test_text_folds_on_a_terminal_and_not_in_a_pipe(watched, monkeypatch):
+def test_text_folds_on_a_terminal_and_not_in_a_pipe(monkeypatch):
+    watch(monkeypatch)
     lines = [("guard", "a word " * 20), ("written", "/very/long" * 10)]
     folded = laid_out(lines).splitlines()
     assert folded[0].startswith("guard    a word") and folded[1].startswith("         word a")
