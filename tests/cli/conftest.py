@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from small_problems import small_problem
+
+from selftaught.datasets import TransferProblem
 
 LABELS = np.array(["pear", "apple", "fig"])
 
@@ -20,7 +21,7 @@ class Files:
     target: pd.DataFrame
     source: pd.DataFrame
     new: pd.DataFrame
-    problem: SimpleNamespace
+    problem: TransferProblem
 
     def path(self, name):
         return str(self.folder / name)

@@ -17,7 +17,9 @@ from pyarrow import parquet
 import selftaught
 from selftaught import GASTLClassifier, SourcePool, model_selection
 from selftaught.cli import learn, main, methods
+from selftaught.encoders import SourceEncoder
 from selftaught.persistence import hash_file, load_model
+from selftaught.selectors import SourceSelector
 
 COLUMNS = ["id", "rank", "relevance", "weight", "selected", "pseudo_label", "confidence"]
 
@@ -192,10 +194,10 @@ def test_a_method_that_is_not_here_is_said_to_be_missing(files, monkeypatch, cap
 def test_every_name_stands_for_a_selector_or_an_encoder_that_is_told_apart():
     for name, cls in methods.SELECTORS.items():
         if hasattr(selftaught, cls):
-            assert issubclass(getattr(selftaught, cls), selftaught.selectors.SourceSelector), name
+            assert issubclass(getattr(selftaught, cls), SourceSelector), name
     for name, cls in methods.ENCODERS.items():
         if hasattr(selftaught, cls):
-            assert issubclass(getattr(selftaught, cls), selftaught.encoders.SourceEncoder), name
+            assert issubclass(getattr(selftaught, cls), SourceEncoder), name
 
 
 # The model
