@@ -233,6 +233,14 @@ def test_a_truncated_file(tmp_path, form):
         read_table(path)
 
 
+def test_a_parquet_damaged_in_the_middle(tmp_path):
+    path = write(tmp_path, "parquet")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(60) + whole[64:])
+    with pytest.raises(ValueError, match=r"T\.parquet cannot be read as Parquet"):
+        read_table(path, ["kind"])
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -280,8 +288,16 @@ def test_an_npz_that_cannot_be_used(tmp_path, arrays, message):
 
 def test_a_column_that_is_not_there_is_answered_with_those_that_are(tmp_path):
     table = read_table(write(tmp_path, "csv"), ["kind"])
-    with pytest.raises(ValueError, match=r"T\.csv has no column 'colour'; it has 'a', 'b', 'kind'\."):
+    with pytest.raises(ValueError, match=r"T\.csv has no column 'colour'; it has 'a', 'b', 'kind'\.$"):
         table.column("colour")
+    with pytest.raises(ValueError, match=r"no column 'kinds'.* Is 'kind' meant\?$"):
+        read_table(write(tmp_path, "csv"), needed=["kinds"])
+
+
+def test_an_array_file_has_no_columns_but_other_files(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    with pytest.raises(ValueError, match=r"X\.npy has no named columns, and there is no file y: give a \.npy file"):
+        read_table(tmp_path / "X.npy", needed=["y"]).column("y")
 
 
 @pytest.mark.parametrize(

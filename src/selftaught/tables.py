@@ -16,7 +16,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -157,12 +159,10 @@ def _read_csv(path, apart, needed):
     from pyarrow import csv
 
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(apart, "string"))
-    try:
+    with _damage_named(path, "CSV"):
         table = csv.read_csv(
             path, convert_options=as_text, parse_options=csv.ParseOptions(newlines_in_values=True)
         ).combine_chunks()
-    except ValueError as error:
-        raise _unreadable(path, "CSV", error) from error
     names = table.schema.names
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise ValueError(f"{path} seems to be separated by semicolons or tabs: separate its columns by commas.")
@@ -178,10 +178,8 @@ def _read_parquet(path, apart, needed):
     _pyarrow()
     from pyarrow import parquet
 
-    try:
+    with _damage_named(path, "Parquet"):
         schema = parquet.read_schema(path)
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, "Parquet", error) from error
     features, others = _split(path, schema.names, apart, needed)
     _check_numeric(path, schema, features)
     rows: Any = ParquetRows(path, tuple(features))
@@ -191,7 +189,9 @@ def _read_parquet(path, apart, needed):
         rows = rows.read(slice(None))
 
     def read_column(name):
-        return _as_numpy(path, name, parquet.read_table(path, columns=[name]).column(name))
+        with _damage_named(path, "Parquet"):
+            column = parquet.read_table(path, columns=[name]).column(name)
+        return _as_numpy(path, name, column)
 
     return Table(path, SourcePool(rows).named(features), others, read_column)
 
@@ -245,7 +245,8 @@ class ParquetRows:
 
     def _read_group(self, group):
         if group != self._held:
-            table = self._file.read_row_group(int(group), columns=list(self.names)).select(self.names)
+            with _damage_named(self.path, "Parquet"):
+                table = self._file.read_row_group(int(group), columns=list(self.names)).select(self.names)
             _check_complete(self.path, table, self._starts[group])
             self._group, self._held = _matrix(table), group
             self._group.flags.writeable = False
@@ -275,7 +276,7 @@ def _check_numeric(path, schema, features):
         if not any(is_kind(kind) for is_kind in numeric):
             raise ValueError(
                 f"column {name!r} of {path} holds {_kind_in_words(kind)}, but a feature must be numeric: encode it as "
-                f"numbers, or leave it out (--drop)."
+                "numbers, or leave it out (--drop, or --id for row ids)."
             )
 
 
@@ -487,13 +488,26 @@ def _known_suffix(path, known):
     return suffix
 
 
+@contextmanager
+def _damage_named(path, kind):
+    """Say which file it is that pyarrow cannot read: its own errors do not."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, kind, error) from error
+
+
 def _unreadable(path, kind, error):
     first_line = str(error).strip().partition("\n")[0].rstrip(".")
     return ValueError(f"{path} cannot be read as {kind}: {first_line}.")
 
 
 def _no_column(path, name, names):
-    return ValueError(f"{path} has no column {name!r}; it has {_first(names) or 'none that is named'}.")
+    if str(path).endswith(".npy"):
+        return ValueError(f"{path} has no named columns, and there is no file {name}: give a .npy file of the column.")
+    alike = get_close_matches(name, names, n=1)
+    hint = f" Is {alike[0]!r} meant?" if alike else ""
+    return ValueError(f"{path} has no column {name!r}; it has {_first(names) or 'none that is named'}.{hint}")
 
 
 def _first(names):

@@ -48,37 +48,39 @@ def test_small_blocks_predict_the_same(files, model, monkeypatch):
     assert predicted["prediction"].tolist() == clf.predict(features(files, files.new)).tolist()
 
 
-@pytest.mark.parametrize("labels", [["01", "2", "3.50"], [3, -1, 7], [True, False, True], ["NA", "", " x "]], ids=str)
-def test_labels_come_back_as_they_were(files, labels):
-    if "" in labels:
-        labels = ["NA", "null", " x "]
-    files.target.assign(fruit=np.array(labels)[files.problem.y]).to_csv(files.path("T.csv"), index=False)
+@pytest.mark.parametrize(
+    "labels",
+    [["01", "2", "3.50"], [3, -1, 7], [True, False], ["NA", "null", " x "]],
+    ids=["digits", "int", "bool", "NA"],
+)
+def test_labels_of_csv_come_back_as_they_were(files, labels):
+    y = np.array(labels)[files.problem.y % len(labels)]
+    files.target.assign(fruit=y).to_csv(files.path("T.csv"), index=False)
     assert main(files.learn("fit", "m.skops", "--id", "scan", "--guard", "off")) == 0
     assert main(["predict", files.path("m.skops"), files.path("N.csv"), "--out", files.path("p.csv")]) == 0
     found = pd.read_csv(files.path("p.csv"), dtype=str, keep_default_na=False)["prediction"]
     assert {*found} <= {str(label) for label in labels} and found.nunique() > 1
 
 
-@pytest.mark.parametrize("dtype", ["int8", "bool", "datetime64[us]", "category", "str"])
-def test_labels_of_parquet_keep_their_type(files, dtype):
-    y = pd.Series(files.problem.y == 1 if dtype == "bool" else files.problem.y)
-    y = (
-        pd.to_datetime(y, unit="D").astype(dtype)
-        if "datetime" in dtype
-        else y.map(str).astype(dtype)
-        if dtype
-        in (
-            "category",
-            "str",
-        )
-        else y.astype(dtype)
-    )
-    files.target.assign(fruit=y).to_parquet(files.path("T.parquet"))
+LABELS = {
+    "int8": np.array([3, -1, 7], dtype="int8"),
+    "bool": np.array([True, False, False]),
+    "dates": np.array(["2024-01-31", "2024-02-01", "1969-07-20"], dtype="datetime64[us]"),
+    "text": np.array(["NA", "", "x"], dtype=object) + "_",
+}
+
+
+@pytest.mark.parametrize("kind", [*LABELS, "category"])
+def test_labels_of_parquet_keep_their_type(files, kind):
+    y = LABELS["text" if kind == "category" else kind][files.problem.y]
+    column = pd.Categorical(y) if kind == "category" else y
+    files.target.assign(fruit=column).to_parquet(files.path("T.parquet"))
     assert main(files.learn("fit", "m.skops", "--id", "scan", "--guard", "off", target="T.parquet")) == 0
     assert main(["predict", files.path("m.skops"), files.path("N.csv"), "--out", files.path("p.parquet")]) == 0
     found = pd.read_parquet(files.path("p.parquet"))["prediction"]
-    expected = np.dtype(dtype) if dtype not in ("category", "str") else found.dtype
-    assert found.dtype == expected and {*found} <= {*y.astype(found.dtype)}
+    assert {*found} <= {*pd.Series(y)} and found.nunique() > 1
+    if y.dtype != object:
+        assert found.dtype == y.dtype
 
 
 def test_ids_are_kept_where_they_are_found(files, model):
