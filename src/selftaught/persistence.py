@@ -34,7 +34,9 @@ __all__ = ["Provenance", "SavedModel", "check_skops", "get_trusted_types", "hash
 
 # Rooms of which a fitted model may hold estimators and records.
 ROOMS = ("scaling", "relevance", "labeling", "softmax", "selectors", "encoders", "model_selection", "classifiers")
+# What else a fit leaves behind: plain data, of which making one runs no code.
 SPARSE = tuple(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc", "coo") for form in ("array", "matrix"))
+DATA = ("numpy.dtype", *SPARSE)
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ def load_model(path):
 def get_trusted_types():
     """Return the names of the types that a model of this package may be made of, for ``skops.io.load(trusted=...)``.
 
-    These are all estimators and records of the rooms that take part in a fit, and SciPy's sparse arrays. skops itself
-    knows Python's and NumPy's own types and the estimators of scikit-learn.
+    These are all estimators and records of the rooms that take part in a fit, SciPy's sparse arrays and NumPy's dtype.
+    skops itself knows Python's and NumPy's other types of data and the estimators of scikit-learn.
 
     Returns
     -------
@@ -136,7 +138,7 @@ def get_trusted_types():
     """
     ours = [kind for module in _modules() for kind in vars(module).values() if _belongs(kind, module)]
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in (*ours, Provenance, SavedModel)}
-    return [*sorted(names), *SPARSE]
+    return [*sorted(names), *DATA]
 
 
 def _modules():
