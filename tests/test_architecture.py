@@ -17,13 +17,15 @@ PUBLIC = getattr(selftaught, "__all__", ())
 # The order in which data flow through the package: a room uses the rooms before it and never one after it.
 CHAIN = (
     *("source", "scaling", "relevance", "labeling", "softmax", "selectors", "encoders", "metrics"),
-    *("model_selection", "classifiers", "plotting", "report", "experiments", "cli"),
+    *("model_selection", "classifiers", "persistence", "plotting", "report", "experiments", "cli"),
 )
 ALLOWED = {room: set(CHAIN[:place]) for place, room in enumerate(CHAIN)}
-# Two rooms stand to the side: they bring data in, and only those who run whole experiments need them.
-ALLOWED["datasets"] = ALLOWED["features"] = {"source"}
+# Three rooms stand to the side: they bring data in, and only those who run whole experiments need them.
+ALLOWED["datasets"] = ALLOWED["features"] = ALLOWED["tables"] = {"source"}
 for outer in ("experiments", "cli"):
     ALLOWED[outer] |= {"datasets", "features", "selftaught"}
+ALLOWED["cli"] |= {"tables"}  # a person's own files
+ALLOWED["persistence"] |= {"selftaught"}  # a model file says which version wrote it
 ALLOWED["__main__"] = {"cli"}
 
 # The mathematics: arrays in, records out.

@@ -293,9 +293,9 @@ def test_n_jobs_reaches_the_folds_and_changes_no_result(problem, monkeypatch):
     given = []
 
     class Spy(model_selection_module.Parallel):
-        def __init__(self, n_jobs=None):
+        def __init__(self, n_jobs=None, **options):
             given.append(n_jobs)
-            super().__init__(n_jobs)
+            super().__init__(n_jobs, **options)
 
     monkeypatch.setattr(model_selection_module, "Parallel", Spy)
     answers = [results(fit_on(quick(GASTLClassifier, n_jobs=n), problem), problem) for n in (None, 2)]

@@ -527,3 +527,54 @@ def test_as_source_names_both_widths(X):
     for given in (X, SourcePool(X), (X,), frames(X)["pandas"]):
         with pytest.raises(ValueError, match=r"X_source has 4 features, but 7 are expected\. Give source and target"):
             as_source(given, n_target=5, n_features=7)
+
+
+# Names and ids given afterwards, and stores of one's own
+
+
+class Squares:
+    """A store that makes its rows: row i is i, i squared."""
+
+    shape, dtype, storage = (10, 2), np.dtype(float), "made up"
+
+    def read(self, rows):
+        i = np.arange(10)[rows]
+        return np.stack([i, i**2], axis=1).astype(float)
+
+
+def test_a_store_of_ones_own_is_read_in_blocks():
+    pool = SourcePool(Squares(), block_rows=4)
+    assert repr(pool) == "SourcePool(10 rows x 2 features, float64, made up)"
+    assert [len(block) for _, block in pool.blocks()] == [4, 4, 2]
+    assert_array_equal(pool.take([9, 3]), [[9, 81], [3, 9]])
+    assert_array_equal(SourcePool((Squares(), np.ones((2, 2)))).take([10, 2]), [[1, 1], [2, 4]])
+
+
+def test_an_empty_store_is_refused_like_any_source():
+    empty = Squares()
+    empty.shape = (0, 2)
+    with pytest.raises(ValueError, match="X_source is empty"):
+        SourcePool(empty)
+
+
+def test_names_and_ids_can_be_given_to_data_without_any():
+    plain = SourcePool(np.arange(6.0).reshape(3, 2))
+    named = plain.named(["a", "b"], index=["x", "y", "z"])
+    assert_array_equal(named.feature_names, ["a", "b"])
+    assert list(named.index) == ["x", "y", "z"]
+    assert_array_equal(named.aligned_to(["b", "a"]).take([1]), [[3, 2]])
+    assert plain.feature_names is None and list(plain.index) == [0, 1, 2], "the pool itself is left alone"
+    assert_array_equal(named.named(None, [7, 8, 9]).feature_names, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("names", "index", "message"),
+    [
+        (["a"], None, r"feature_names must hold 2 values.*got shape \(1,\)"),
+        (None, [1, 2], r"index must hold 3 values.*got shape \(2,\)"),
+        (None, [[1], [2], [3]], r"index must hold 3 values.*got shape \(3, 1\)"),
+    ],
+)
+def test_names_and_ids_of_another_length_are_refused(names, index, message):
+    with pytest.raises(ValueError, match=message):
+        SourcePool(np.ones((3, 2))).named(names, index)

@@ -20,6 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
 
+from ._progress import counted
 from .metrics import paired_interval
 
 __all__ = ["Transfer", "TransferCurve", "curve_sizes", "judge_transfer", "make_folds", "measure_curve"]
@@ -121,7 +122,8 @@ def measure_curve(score_fold, folds, sizes, *, n_jobs=None):
     -------
     TransferCurve
     """
-    scores = Parallel(n_jobs=n_jobs)(delayed(score_fold)(train, test, sizes) for train, test in folds)
+    work = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(score_fold)(*fold, sizes) for fold in folds)
+    scores = list(counted(work, len(folds), "folds"))
     share = float(np.mean([len(test) / len(train) for train, test in folds]))
     return TransferCurve(np.asarray(sizes), np.asarray(scores, dtype=float), share)
 

@@ -6,7 +6,8 @@ Only one block is in memory at a time, so the source may be larger than memory; 
 read.
 
 Inside, a pool is a tuple of shards. A shard has `shape`, `dtype` (float32 or float64), `storage` (a word for the
-repr) and `read(rows)`: the given rows (a slice, or positions inside the shard) as a 2-D array of any layout.
+repr) and `read(rows)`: the given rows (a slice, or positions inside the shard) as a 2-D array of any layout. Anything
+that has these four is welcome as a shard, so a store that is not known here can be read in blocks too.
 """
 
 import copy
@@ -15,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -43,6 +44,7 @@ class SourcePool:
         - pandas or polars data frames. Columns are matched by name with those of the target.
         - The path of a ``.npy`` file, which is opened memory-mapped and never loaded whole.
         - A tuple of shards: the rows of the first, then of the second, and so on. All have the same columns.
+        - A shard of your own, see the module: an object with `shape`, `dtype`, `storage` and `read(rows)`.
         - Another pool, whose data is shared.
     block_rows : int, default=None
         Rows per block. By default as many as make about 16 MB.
@@ -223,6 +225,38 @@ class SourcePool:
         aligned.feature_names = names
         return aligned
 
+    def named(self, feature_names: Any, index: Any = None) -> "SourcePool":
+        """Give names to the columns and ids to the rows, of data that carry none themselves.
+
+        Parameters
+        ----------
+        feature_names : array-like of str, shape (n_features,), or None
+            None leaves the names as they are.
+        index : array-like, shape (n_rows,), or None
+            None leaves the ids as they are.
+
+        Returns
+        -------
+        SourcePool
+            A view of this pool.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from selftaught.source import SourcePool
+        >>> pool = SourcePool(np.eye(2)).named(["width", "height"], index=["p7", "p9"])
+        >>> pool.aligned_to(["height", "width"]).take([0])
+        array([[0., 1.]])
+        """
+        named = copy.copy(self)
+        if feature_names is not None:
+            named.feature_names = np.asarray(feature_names, dtype=object)
+            _check_length("feature_names", named.feature_names, self.n_features)
+        if index is not None:
+            named._row_ids = np.asarray(index)
+            _check_length("index", named._row_ids, self.n_rows)
+        return named
+
     def _ready_array(self) -> np.ndarray | None:
         """The data itself, when it is one array that needs no conversion."""
         shard = self._shards[0]
@@ -291,6 +325,7 @@ def float_dtype(dtype: Any) -> np.dtype:
 # Shards: one class for each way of keeping rows
 
 
+@runtime_checkable
 class _Shard(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -356,6 +391,9 @@ class _ReorderedShard:
 def _opened(X: Any) -> tuple[_Shard, np.ndarray | None, np.ndarray | None]:
     if isinstance(X, (str, os.PathLike)):
         return _ArrayShard(_checked_table(_mapped_file(X))), None, None
+    if isinstance(X, _Shard):
+        _check_shape(X.shape)
+        return X, None, None
     if sparse.issparse(X):
         return _SparseShard(_checked_table(X)), None, None
     frame = _as_frame(X)
@@ -473,6 +511,11 @@ def _check_width(pool: SourcePool, n_features: int) -> None:
             f"X_source has {pool.n_features} features, but {n_features} are expected. "
             "Give source and target the same columns in the same order."
         )
+
+
+def _check_length(what: str, values: np.ndarray, expected: int) -> None:
+    if values.shape != (expected,):
+        raise ValueError(f"{what} must hold {expected} values, one for each, got shape {values.shape}.")
 
 
 def _check_same_names(names: np.ndarray, expected: np.ndarray) -> None:

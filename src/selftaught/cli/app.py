@@ -1,6 +1,7 @@
 """The command ``selftaught``: finds the subcommand, and turns what went wrong into one line and an exit code.
 
-Exit codes: 0 done, 2 wrong usage, 3 the guard refused, 4 bad data, 130 interrupted.
+Exit codes: 0 done, 2 wrong usage, 3 the guard refused, 4 bad data, 130 interrupted. Usage is what can be told without
+opening a file, a missing one included; data is what is in it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import sys
 
 from selftaught import TransferRefused, __version__
 
-from . import demo
+from . import apply, demo, learn
+from .terminal import UsageError
 
 __all__ = ["main"]
 
-COMMANDS = (demo,)
-REFUSED, BAD_DATA, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
+COMMANDS = (demo, learn, apply)
+USAGE, REFUSED, BAD_DATA, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
 
 
 def main(argv=None) -> int:
@@ -31,7 +33,9 @@ def main(argv=None) -> int:
         # The reader left, as `head` does: nobody to tell, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except (ValueError, OSError) as error:
+    except (UsageError, ImportError) as error:
+        return _fail(USAGE, error)
+    except (ValueError, OSError, MemoryError) as error:
         return _fail(BAD_DATA, error)
     except KeyboardInterrupt:
         return _fail(INTERRUPTED, "interrupted")
@@ -51,5 +55,7 @@ def _make_parser():
 
 
 def _fail(code, why):
-    print(f"selftaught: {why}", file=sys.stderr)
+    if isinstance(why, OSError) and why.filename is not None:
+        why = f"{why.filename}: {why.strerror}"
+    print(f"selftaught: {' '.join(str(why).split())}", file=sys.stderr)
     return code

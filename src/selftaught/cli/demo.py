@@ -26,6 +26,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 
 from selftaught import GASTLClassifier, NeighborSelector, RandomSelector, SelfTaughtClassifier, SourcePool
+from selftaught._files import written_whole
 from selftaught.datasets import load_demo
 from selftaught.metrics import TransferGain, paired_interval, selection_precision, transfer_gain
 from selftaught.plotting import ObjectiveDisplay, RelevanceDisplay, SourceImagesDisplay, TransferCurveDisplay
@@ -297,12 +298,8 @@ def _new_figure():
 def _write_figure(figure, path):
     """Write under a temporary name, then rename: whoever finds the file finds all of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with written_whole(path) as unfinished:
         figure.savefig(unfinished, format="png", dpi=160)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _positive(text):
