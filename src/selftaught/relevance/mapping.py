@@ -30,7 +30,7 @@ __all__ = ["MappingSolution", "lam_max", "lengths_around", "map_source", "row_bl
 BLOCK_BYTES = 2**24
 FIRST_ROWS = 100
 MAX_PASSES = 50
-NEARLY = 0.95
+NEARLY = 0.98
 
 
 @dataclass(frozen=True)
