@@ -36,15 +36,11 @@ class SourceSelector(BaseEstimator):
 
     has_mapping = False
 
-    def _read(self, X, X_source, *, scale):
-        """Validate and scale: return the source rows and the target rows, both dense, in one dtype."""
-        pool, target = self._open(X, X_source, scale=scale)
-        if pool is None:
-            return np.empty((0, target.shape[1]), target.dtype), target
-        return self.scaling_.apply_to_pool(pool, target.dtype), target
-
     def _open(self, X, X_source, *, scale):
-        """Validate and fit the scaling: return the source as a pool yet to be read, or None, and the scaled target."""
+        """Validate, open the source and fit the scaling: return a pool, or None, and the scaled target rows.
+
+        The target rows have the dtype of both.
+        """
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
         if X_source is None:
@@ -55,6 +51,13 @@ class SourceSelector(BaseEstimator):
         self.scaling_ = fit_scaling(pool, X) if scale else IdentityScaling()
         dtype = X.dtype if pool is None else np.promote_types(X.dtype, pool.dtype)
         return pool, self.scaling_.apply(X.astype(dtype, copy=False))
+
+    def _read(self, X, X_source, *, scale):
+        """Validate and scale: return the source rows and the target rows, both dense, in one dtype."""
+        pool, target = self._open(X, X_source, scale=scale)
+        if pool is None:
+            return np.empty((0, target.shape[1]), target.dtype), target
+        return self.scaling_.apply_to_pool(pool, target.dtype), target
 
     def _keep(self, relevance, closeness=None, mapping=None):
         """Store relevance, weights and ranking: relevance first, closeness among rows of equal relevance."""

@@ -19,6 +19,8 @@ __all__ = ["BlockKernel", "FourierKernel", "ScaledRows", "gaussian", "kernel_sum
 
 # Values of the kernel that exist at once where it is only summed: 2 MB.
 PIECE_VALUES = 2**18
+# Rows whose random features are computed at once.
+PIECE_ROWS = 1024
 
 
 class ScaledRows:
@@ -78,7 +80,9 @@ class FourierKernel:
         self._frequencies = rng.normal(size=(rows.n_columns, (n_features + 1) // 2))
         self._features = np.empty((rows.n_rows, 2 * self._frequencies.shape[1]))
         for place, block in rows.blocks():
-            self._features[place] = self.features(block)
+            into = self._features[place]
+            for start in range(0, len(block), PIECE_ROWS):
+                into[start : start + PIECE_ROWS] = self.features(block[start : start + PIECE_ROWS])
 
     def features(self, X):
         """Return the features of prepared rows, (n, n_features)."""

@@ -92,7 +92,8 @@ class KMMSelector(SourceSelector):
 
     Notes
     -----
-    There is no ``score_source``: a weight exists only for a row that was in the problem.
+    There is no ``score_source``: a weight exists only for a row that was in the problem. Without a source the numbers
+    above are NaN.
 
     Examples
     --------
@@ -168,7 +169,7 @@ class KMMSelector(SourceSelector):
     def _fit(self, X, X_source):
         pool, target = self._open(X, X_source, scale=self.scale)
         if pool is None:
-            self.mmd_ = self.mmd_uniform_ = self.dual_gap_ = self.bandwidth_ = None
+            self.mmd_ = self.mmd_uniform_ = self.dual_gap_ = self.bandwidth_ = float("nan")
             self.n_nonzero_ = self.n_iter_ = 0
             return self._keep(np.zeros(0))
         limits = self._limits(pool.n_rows)

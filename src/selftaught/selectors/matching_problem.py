@@ -56,7 +56,8 @@ def build_problem(rows: ScaledRows, target, rng, *, dense) -> MatchingProblem:
     """Compute all that does not depend on weights, with one scan over the source; ``dense`` keeps its kernel matrix."""
     n = rows.n_rows
     kappa = n / len(target) * kernel_sums(rows, target, np.ones(len(target)))
-    target_mean = float(np.mean([gaussian(row[None], target).mean() for row in target]))
+    parts = np.array_split(target, 1 + len(target) // 256)
+    target_mean = sum(float(gaussian(part, target).sum()) for part in parts) / len(target) ** 2
     sample = np.arange(n) if dense or n <= SAMPLE_ROWS else np.sort(rng.choice(n, SAMPLE_ROWS, replace=False))
     X = rows.take(sample)
     K, m = gaussian(X, X), len(sample)
@@ -68,15 +69,18 @@ def build_problem(rows: ScaledRows, target, rng, *, dense) -> MatchingProblem:
 
 def solve_exactly(problem: MatchingProblem, limits: Limits, *, target, max_rounds, on_round=None) -> Matching:
     """Solve for the exact kernel, on its matrix if the problem has it, else with a working set."""
-    options = dict(target=target, max_rounds=max_rounds, on_round=on_round)
     if problem.K is None:
-        return solve_working_set(BlockKernel(problem.rows), problem.kappa, limits, **options)
+        kernel = BlockKernel(problem.rows)
+        return solve_working_set(kernel, problem.kappa, limits, target=target, max_rounds=max_rounds, on_round=on_round)
     # Where even weights are as good as any (the target is the source), they are the answer that says so.
     even = project(np.ones(len(problem.kappa)), limits)
     found = solve_dense(problem.K, problem.kappa, limits, start=even, target=target, max_rounds=0)
     if found.converged:
         return found
-    return solve_dense(problem.K, problem.kappa, limits, start=sparse_start(problem.kappa, limits), **options)
+    start = sparse_start(problem.kappa, limits)
+    return solve_dense(
+        problem.K, problem.kappa, limits, start=start, target=target, max_rounds=max_rounds, on_round=on_round
+    )
 
 
 def solve_with_features(
