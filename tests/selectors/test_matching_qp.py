@@ -254,8 +254,8 @@ def test_a_solution_larger_than_the_working_set_is_found_block_by_block(rng, bou
     # a narrow kernel or a tight bound: nearly every row has a weight
     (K, kappa), limits = problem(rng, n=400, scale=0.3), limits_of(400, bound, eps)
     target, kernel = 1e-6 * 400**2 / 2, MatrixKernel(K)
-    found = solve_working_set(kernel, kappa, limits, target=target, n_rows=40, largest=80)
-    assert found.converged and kernel.largest <= 80 < np.count_nonzero(found.beta)
+    found = solve_working_set(kernel, kappa, limits, target=target, n_rows=25, largest=50)
+    assert found.converged and kernel.largest <= 50 < np.count_nonzero(found.beta)
     assert violation(found.beta, limits) <= 1e-9
 
 

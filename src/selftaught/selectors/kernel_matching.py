@@ -65,7 +65,7 @@ def solve_working_set(kernel, kappa, limits, *, target, max_rounds=1000, n_rows=
             break
         idle = 0 if gap < best_gap else idle + 1
         best_gap = min(best_gap, gap)
-        rows = _choose_rows(g, beta, limits, n_rows, largest)
+        rows = _choose_rows(g, beta, limits, n_rows, largest, n_rounds)
         change = _solve_rows(kernel, rows, beta[rows], g[rows], _left_for(rows, beta, limits), target) - beta[rows]
         moved = np.flatnonzero(change)
         beta[rows] += change
@@ -74,13 +74,15 @@ def solve_working_set(kernel, kappa, limits, *, target, max_rounds=1000, n_rows=
     return Matching(beta, g, gap, n_rounds, gap <= target)
 
 
-def _choose_rows(g, beta, limits, n_rows, largest):
-    """Return the working set: all rows with weight if they fit, and those that pull hardest."""
+def _choose_rows(g, beta, limits, n_rows, largest, n_rounds):
+    """Return the working set: all rows with weight, or in turn as many as fit, and those that pull hardest."""
     wants = pull(g, beta, limits)
-    n_used = np.count_nonzero(beta)
-    if n_used <= 0.8 * largest:
-        wants[beta > 0] = np.inf
-    n_wanted = min(len(beta), largest, max(n_rows, n_used + n_rows // 5))
+    used = np.flatnonzero(beta)
+    n_wanted = min(len(beta), largest, max(n_rows, len(used) + n_rows // 5))
+    if len(used) > 0.8 * largest:
+        # Rows that have settled must be there to make room for those that pull.
+        used = np.roll(used, -n_rounds * (largest // 2))[: largest // 2]
+    wants[used] = np.inf
     hardest = np.argpartition(-wants, n_wanted - 1)[:n_wanted]
     return np.sort(hardest[wants[hardest] > 0])
 
