@@ -272,6 +272,16 @@ def test_folds_of_an_encoder_compare_codes_with_rows_as_they_are(folded):
             assert score == fold.score(folded.X[test], folded.y[test])
 
 
+def test_codes_that_no_fold_can_test_are_not_used(folded):
+    two = np.array([0, 1, 2, 3])  # two rows of each class
+    clf = SelfTaughtClassifier(FoldingEncoder()).fit(folded.X[two], folded.y[two], X_source=folded.X_source)
+    assert not clf.transfer_.used and not clf.transfer_.tested and clf.transfer_.n_select == 0
+    assert clf.transfer_.reason.startswith("Not used, untested: the smallest class has too few labelled rows")
+    alone = SelfTaughtClassifier(FoldingEncoder(), n_select=0)
+    alone.fit(folded.X[two], folded.y[two], X_source=folded.X_source)
+    assert_allclose(clf.predict_proba(folded.X_test), alone.predict_proba(folded.X_test))
+
+
 def test_labels_reach_an_encoder_as_codes(problem):
     seen = []
 

@@ -274,17 +274,8 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
             return _untested(True, n_usable, "Used without asking: guard='off'.")
         folds = make_folds(codes, self.cv, rng)
         if folds is None:
-            return self._decide_untested(n_usable)
+            return _decide_untested(transfer)
         return self._apply_guard(judge_transfer(self._measure_curve(X, codes, pool, folds, sizes)))
-
-    def _decide_untested(self, n_usable):
-        """The target is too small for folds: say so, and use what is relevant (see docs/decisions)."""
-        return _untested(
-            True,
-            n_usable,
-            "Used untested: the smallest class has too few labelled rows for cross-validation, so whether the source "
-            "helps cannot be told from this target.",
-        )
 
     def _measure_curve(self, X, codes, pool, folds, sizes):
         """Score every size in every fold, all of it refitted on the fold's own training rows."""
@@ -356,6 +347,16 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X):
         check_is_fitted(self)
         return self.frame_.apply(validate_data(self, X, dtype=FLOATS, reset=False))
+
+
+def _decide_untested(transfer):
+    """The target is too small for folds: say so, and do what has been found to do better (docs/decisions/009)."""
+    used = transfer.trusted_untested
+    reason = (
+        f"{'Used' if used else 'Not used,'} untested: the smallest class has too few labelled rows for "
+        "cross-validation, so whether the source helps cannot be told from this target."
+    )
+    return _untested(used, transfer.n_usable if used else 0, reason)
 
 
 def _untested(used, n_select, reason):

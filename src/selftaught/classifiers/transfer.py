@@ -6,6 +6,7 @@
 A *size* is a place on the transfer curve. Both ways have
 
     n_usable                                    the largest size
+    trusted_untested                            whether to transfer where the target is too small for folds
     sizes(n_select)                             those of the transfer curve, ascending from 0
     frame(size), train(estimator, size)         how to read rows, and a classifier of class codes
     accuracies(estimator, X, codes, sizes)      on rows held out
@@ -36,6 +37,8 @@ class TransferByRows:
     X: np.ndarray
     targets: np.ndarray
     source: LabelledSource
+
+    trusted_untested = True
 
     @property
     def n_usable(self):
@@ -80,6 +83,8 @@ class TransferByCodes:
     X: np.ndarray
     targets: np.ndarray
     n_usable: int
+
+    trusted_untested = False
 
     def sizes(self, n_select):
         """Return 0 and the whole source, which acts through the dictionary or not at all."""
