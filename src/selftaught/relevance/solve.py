@@ -35,6 +35,7 @@ import numpy as np
 from scipy import optimize, sparse
 from sklearn.utils import check_random_state
 
+from .._threads import one_thread_for_scipy
 from .autoencoder import (
     Autoencoder,
     blend_aim,
@@ -89,6 +90,7 @@ class RelevanceSolution:
     seconds: dict[str, float]
 
 
+@one_thread_for_scipy()
 def solve_relevance(
     X_source,
     X_target,
