@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["one_thread_for_scipy"]
 
 # Where wheels keep the libraries that they bring: beside the package, inside it on macOS.
-PLACES = tuple(f"{Path(scipy.__file__).parent}{end}" for end in (".libs", "/.dylibs"))
+PLACES = tuple(f"{Path(scipy.__path__[0])}{end}" for end in (".libs", "/.dylibs"))
 
 
 @contextmanager
