@@ -240,17 +240,15 @@ class SelfTaughtClassifier(ClassifierMixin, BaseEstimator):
         source = label_source(selector, pool, X, codes, len(self.classes_), frame, most=most, **how)
         return TransferByRows(frame, X, targets, source)
 
-    def _most(self, n_source):
-        """Return how many source rows the transfer curve may need."""
-        return n_source if self._n_select == "auto" else self._asked_for(n_source)
-
     @property
     def _n_select(self):
         """``n_select``, or the whole source where only all of it or (0) nothing can be used."""
         return 1.0 if self._make_selector().uses_all and self.n_select != 0 else self.n_select
 
-    def _asked_for(self, n_source):
-        """Return n_select as a number of rows."""
+    def _most(self, n_source):
+        """Return how many source rows the transfer curve may need."""
+        if self._n_select == "auto":
+            return n_source
         if isinstance(self._n_select, Integral):
             return int(self._n_select)
         share = float(self._n_select)
