@@ -1,7 +1,7 @@
 """From image files and texts to rows of numbers.
 
-Each extractor is a scikit-learn transformer: ``fit`` where there is something to learn, ``transform`` from paths, arrays
-or texts to one row each. Rows are kept on disk where a ``cache`` folder is named.
+Each extractor is a scikit-learn transformer: ``fit`` where there is something to learn, ``transform`` from paths,
+arrays or texts to one row each. Rows are kept on disk where a ``cache`` folder is named.
 """
 
 from .extractor import Extracted as Extracted

@@ -135,7 +135,9 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 raws = [self._raw(item) for item in held]
                 keys = [None if isinstance(raw, Unreadable) else _key(raw) for raw in raws]
                 known: dict[Any, Any] = {} if store is None else store.find({key for key in keys if key is not None})
-                missing = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in known and key is not None}
+                missing = {
+                    key: raw for key, raw in zip(keys, raws, strict=True) if key not in known and key is not None
+                }
                 computed = self._compute_all(missing, compute, parallel)
                 if store is not None:
                     store.add({key: row for key, row in computed.items() if not isinstance(row, Unreadable)})
@@ -147,7 +149,9 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         keys = list(raws)
         batches = [keys[start : start + self.batch_size] for start in range(0, len(keys), self.batch_size)]
         done = parallel(delayed(self._compute_batch)([raws[key] for key in batch], compute) for batch in batches)
-        return {key: row for batch, rows in zip(batches, done, strict=True) for key, row in zip(batch, rows, strict=True)}
+        return {
+            key: row for batch, rows in zip(batches, done, strict=True) for key, row in zip(batch, rows, strict=True)
+        }
 
     def _compute_batch(self, raws, compute):
         """Decode and compute one batch; an unreadable item does not keep the others from their rows."""
@@ -178,8 +182,8 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         named = [f"{_name(X[i], i)}: {why}" for i, why in islice(problems.items(), MOST_NAMED)]
         more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
         return (
-            f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}. Leave them out, or "
-            "use extract(), which gives the rows of the others."
+            f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}. Leave them out, "
+            "or use extract(), which gives the rows of the others."
         )
 
 

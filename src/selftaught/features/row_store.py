@@ -3,8 +3,8 @@
     FOLDER/NAME-DIGEST.sqlite      key (SHA-256 of an item's content)  ->  row (float32)
 
 ``NAME`` says who made the rows, ``DIGEST`` stands for everything beside an item's content that decides its row:
-parameters, and what was fitted. So a renamed file is found, and a changed one, or the same one with other parameters, is
-not. Rows are added in transactions: a process killed at any moment leaves whole rows.
+parameters, and what was fitted. So a renamed file is found, and a changed one, or the same one with other parameters,
+is not. Rows are added in transactions: a process killed at any moment leaves whole rows.
 """
 
 from __future__ import annotations
