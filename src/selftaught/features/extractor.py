@@ -126,7 +126,7 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         X = np.stack(rows) if rows else np.empty((0, n_features), np.float32)
         return Extracted(X, np.array(kept, dtype=int), problems)
 
-    def _row_of_each(self, items, compute, store) -> Iterator[np.ndarray | Unreadable]:
+    def _row_of_each(self, items, compute, store) -> Iterator:
         """Yield for each item, in order, its row or what is wrong with it."""
         n_jobs = effective_n_jobs(self.n_jobs) if self.threads else 1
         remaining = iter(items)
