@@ -1,11 +1,15 @@
 """What every test may ask for: seeds that an environment variable can widen, the real data, plots without a screen."""
 
+import hashlib
 import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from file_server import Server
+
+from selftaught import _download
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib: a test machine has no screen
 
@@ -47,6 +51,21 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}: set SELFTAUGHT_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A fresh server; no proxy stands before it, and nobody waits between attempts."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(_download, "PAUSE", 0.0)
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def sha256():
+    return lambda content: hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import pytest
 from datasets.official_files import surf_files, write_files, zip_bytes
 from scipy.io import savemat
 
+from selftaught._download import RemoteFile
 from selftaught.datasets import (
     BadArchive,
     FetchError,
@@ -15,7 +16,6 @@ from selftaught.datasets import (
     office_caltech10,
     office_caltech10_split,
 )
-from selftaught.datasets.remote import RemoteFile
 
 FILES = surf_files()
 ARCHIVE = {"ToRelease_GFK/README.txt": b"", **{f"ToRelease_GFK/data/{name}": FILES[name] for name in FILES}}

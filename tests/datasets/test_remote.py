@@ -27,5 +27,5 @@ def test_only_two_files_have_no_published_checksum():
 
 @pytest.mark.parametrize("remote", OFFICE_CALTECH10, ids=lambda remote: remote.name)
 def test_checksums_of_the_files_at_hand_are_right(shared_data, remote, sha256):
-    content = (shared_data / remote.dataset / remote.name).read_bytes()
+    content = (shared_data / remote.collection / remote.name).read_bytes()
     assert (len(content), sha256(content)) == (remote.size, remote.sha256)

@@ -4,11 +4,11 @@ The embedded demo, simulators with planted relevance, loaders of real collection
 `fetch_...`, which get them first), and splits: the paper's and the open-set one. See docs/datasets.md.
 """
 
+from .._download import FetchError as FetchError
 from .archives import BadArchive as BadArchive
 from .caltech101 import fetch_caltech101 as fetch_caltech101
 from .caltech101 import load_caltech101 as load_caltech101
 from .demo import load_demo as load_demo
-from .download import FetchError as FetchError
 from .imdb import fetch_imdb as fetch_imdb
 from .imdb import load_imdb as load_imdb
 from .labelled import LabelledItems as LabelledItems

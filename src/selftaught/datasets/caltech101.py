@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from .._download import fetch_file
 from .archives import Members, tar_members, unpack
-from .download import fetch_file
 from .labelled import LabelledItems, labelled_items
 from .remote import CALTECH101
 

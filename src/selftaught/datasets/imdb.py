@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from .._download import fetch_file
 from .archives import compression, open_archive
 from .csv_files import as_utf8, read_rows
-from .download import fetch_file
 from .labelled import LabelledItems, labelled_items, texts_array
 from .remote import IMDB
 

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
+from .._download import fetch_file
 from .archives import open_archive
 from .checks import check_at_least
-from .download import fetch_file
 from .labelled import LabelledItems
 from .problem import TransferProblem
 from .remote import OFFICE_CALTECH10, OFFICE_CALTECH10_ARCHIVE

@@ -7,48 +7,11 @@ publishes a checksum**: such a file is fetched but not used before the caller ha
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
+from .._download import RemoteFile
 
 TRANSFER_LEARNING = (
     "https://raw.githubusercontent.com/jindongwang/transferlearning/73cb050b7e8b969b9d0ebb04a9377aa033043eb2"
 )
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file of a dataset, as published.
-
-    Attributes
-    ----------
-    dataset, name : str
-        Folder and name under which it is kept.
-    url : str or None
-        Address; None where it can only be had by hand.
-    size : int or None
-        Bytes; None where unknown.
-    sha256 : str or None
-        Checksum; None where nobody publishes one.
-    page : str
-        Where a person finds the file.
-    """
-
-    dataset: str
-    name: str
-    url: str | None
-    size: int | None
-    sha256: str | None
-    page: str
-
-    def place(self, folder: str | os.PathLike | None = None) -> Path:
-        """Where the file is kept below a data folder (None: `data_folder()`)."""
-        return (data_folder() if folder is None else Path(folder)) / self.dataset / self.name
-
-
-def data_folder() -> Path:
-    """The folder that holds fetched datasets: `$SELFTAUGHT_DATA`, or else `~/selftaught_data`."""
-    return Path(os.environ.get("SELFTAUGHT_DATA") or "~/selftaught_data").expanduser().absolute()
 
 
 def _surf_file(domain: str, size: int, sha256: str) -> RemoteFile:
@@ -59,7 +22,7 @@ def _surf_file(domain: str, size: int, sha256: str) -> RemoteFile:
 
 
 CALTECH101 = RemoteFile(
-    dataset="caltech101",
+    collection="caltech101",
     name="caltech-101.zip",
     url="https://data.caltech.edu/records/mzrjq-6wc02/files/caltech-101.zip?download=1",
     size=137_414_764,
@@ -67,7 +30,7 @@ CALTECH101 = RemoteFile(
     page="https://data.caltech.edu/records/mzrjq-6wc02",
 )
 IMDB = RemoteFile(
-    dataset="imdb",
+    collection="imdb",
     name="aclImdb_v1.tar.gz",
     url="http://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
     size=84_125_825,
@@ -75,7 +38,7 @@ IMDB = RemoteFile(
     page="http://ai.stanford.edu/~amaas/data/sentiment/",
 )
 SENTIMENT140 = RemoteFile(
-    dataset="tweets",
+    collection="tweets",
     name="trainingandtestdata.zip",
     url="http://cs.stanford.edu/people/alecmgo/trainingandtestdata.zip",
     size=81_363_704,
@@ -83,7 +46,7 @@ SENTIMENT140 = RemoteFile(
     page="http://help.sentiment140.com/for-students",
 )
 KAGGLE_TWEETS = RemoteFile(
-    dataset="tweets",
+    collection="tweets",
     name="train.csv",
     url=None,
     size=None,
@@ -91,7 +54,7 @@ KAGGLE_TWEETS = RemoteFile(
     page="https://www.kaggle.com/c/twitter-sentiment-analysis2/data (an account is needed)",
 )
 OFFICE_CALTECH10_ARCHIVE = RemoteFile(
-    dataset="office_caltech10",
+    collection="office_caltech10",
     name="GFK_v1.zip",
     url="http://www-scf.usc.edu/~boqinggo/domain_adaptation/GFK_v1.zip",
     size=None,

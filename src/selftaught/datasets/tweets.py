@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
+from .._download import fetch_file
 from .archives import open_table
 from .csv_files import as_utf8, read_rows
-from .download import fetch_file
 from .labelled import LabelledItems, labelled_items, texts_array
 from .remote import KAGGLE_TWEETS, SENTIMENT140
 

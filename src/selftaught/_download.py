@@ -18,14 +18,49 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
-from .remote import RemoteFile
-from .transfer_bar import TransferBar
+from ._transfer_bar import TransferBar
 
 CHUNK, TIMEOUT = 2**18, 30.0
 ATTEMPTS, PAUSE = 4, 1.0  # attempts in a row that bring nothing; seconds before the next, doubled each time
 NETWORK_TROUBLE = (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a collection, as published.
+
+    Attributes
+    ----------
+    collection, name : str
+        Folder and name under which it is kept.
+    url : str or None
+        Address; None where it can only be had by hand.
+    size : int or None
+        Bytes; None where unknown.
+    sha256 : str or None
+        Checksum; None where nobody publishes one.
+    page : str
+        Where a person finds the file.
+    """
+
+    collection: str
+    name: str
+    url: str | None
+    size: int | None
+    sha256: str | None
+    page: str
+
+    def place(self, folder: str | os.PathLike | None = None) -> Path:
+        """Where the file is kept below a data folder (None: `data_folder()`)."""
+        return (data_folder() if folder is None else Path(folder)) / self.collection / self.name
+
+
+def data_folder() -> Path:
+    """The folder that holds fetched files: `$SELFTAUGHT_DATA`, or else `~/selftaught_data`."""
+    return Path(os.environ.get("SELFTAUGHT_DATA") or "~/selftaught_data").expanduser().absolute()
 
 
 class FetchError(OSError):
@@ -39,18 +74,19 @@ def fetch_file(
     url: str | None = None,
     sha256: str | None = None,
 ) -> Path:
-    """Fetch a file of the table unless it is there, and verify it either way.
+    """Fetch a file unless it is there, and verify it either way.
 
     Parameters
     ----------
     remote : RemoteFile
         What is wanted.
     folder : path, optional
-        Data folder; `$SELFTAUGHT_DATA` or `~/selftaught_data` by default. The file is kept in a folder of its dataset.
+        Data folder; `$SELFTAUGHT_DATA` or `~/selftaught_data` by default. The file is kept in a folder of its own
+        collection.
     url : str, optional
         Another address of the same file, a mirror for instance.
     sha256 : str, optional
-        The checksum to expect in place of the table's: your confirmation where the table has none.
+        The checksum to expect in place of the published one: your confirmation where there is none.
 
     Returns
     -------

@@ -6,9 +6,8 @@ import urllib.request
 
 import pytest
 
-from selftaught.datasets import FetchError, download
-from selftaught.datasets.download import fetch_file
-from selftaught.datasets.remote import RemoteFile
+from selftaught import _download
+from selftaught._download import FetchError, RemoteFile, fetch_file
 
 CONTENT = os.urandom(1_000_000)
 HALF = len(CONTENT) // 2
@@ -17,9 +16,9 @@ OTHER = os.urandom(len(CONTENT))
 
 @pytest.fixture
 def remote(server, sha256):
-    """The table's entry of a file that the server has."""
+    """A published file that the server has."""
     return RemoteFile(
-        dataset="things",
+        collection="things",
         name="things.zip",
         url=server.serve("things.zip", CONTENT),
         size=len(CONTENT),
@@ -85,7 +84,7 @@ def test_a_server_without_ranges_sends_everything_again(remote, server, tmp_path
 
 
 def test_what_was_received_is_kept_and_continued_by_the_next_call(remote, server, tmp_path):
-    server.serve("things.zip", CONTENT, cuts=[HALF] + [0] * download.ATTEMPTS)
+    server.serve("things.zip", CONTENT, cuts=[HALF] + [0] * _download.ATTEMPTS)
     with pytest.raises(FetchError, match=f"broke off.* The {HALF:,} bytes received so far are kept"):
         fetch_file(remote, tmp_path)
     assert files_below(tmp_path) == ["things.zip.part"]
@@ -96,9 +95,9 @@ def test_what_was_received_is_kept_and_continued_by_the_next_call(remote, server
 
 
 def test_attempts_that_bring_something_are_not_counted_as_failures(remote, server, tmp_path):
-    server.serve("things.zip", CONTENT, cuts=[50_000] * 3 * download.ATTEMPTS)
+    server.serve("things.zip", CONTENT, cuts=[50_000] * 3 * _download.ATTEMPTS)
     assert fetch_file(remote, tmp_path).read_bytes() == CONTENT
-    assert len(server.asked) == 3 * download.ATTEMPTS + 1
+    assert len(server.asked) == 3 * _download.ATTEMPTS + 1
 
 
 def test_an_interrupted_transfer_is_continued(remote, server, tmp_path, monkeypatch):
@@ -107,7 +106,7 @@ def test_an_interrupted_transfer_is_continued(remote, server, tmp_path, monkeypa
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(download.TransferBar, "show", interrupt_after_half)
+        patch.setattr(_download.TransferBar, "show", interrupt_after_half)
         with pytest.raises(KeyboardInterrupt):
             fetch_file(remote, tmp_path)
     assert files_below(tmp_path) == ["things.zip.part"]
@@ -117,8 +116,8 @@ def test_an_interrupted_transfer_is_continued(remote, server, tmp_path, monkeypa
 
 
 def test_a_stalled_server_is_given_up(remote, server, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "TIMEOUT", 0.2)
-    server.serve("things.zip", CONTENT, cuts=[HALF] + [0] * download.ATTEMPTS, stall=30.0)
+    monkeypatch.setattr(_download, "TIMEOUT", 0.2)
+    server.serve("things.zip", CONTENT, cuts=[HALF] + [0] * _download.ATTEMPTS, stall=30.0)
     with pytest.raises(FetchError, match="timed out"):
         fetch_file(remote, tmp_path)
     assert files_below(tmp_path) == ["things.zip.part"]
@@ -295,7 +294,7 @@ def test_without_a_version_an_unpublished_file_begins_again(unpublished, server,
 
 
 def test_a_part_that_cannot_be_continued_is_not_kept(unpublished, server, tmp_path):
-    server.serve("things.zip", CONTENT, cuts=[HALF] * 2 * download.ATTEMPTS)
+    server.serve("things.zip", CONTENT, cuts=[HALF] * 2 * _download.ATTEMPTS)
     with pytest.raises(FetchError, match="broke off"):
         fetch_file(unpublished, tmp_path)
     assert files_below(tmp_path) == []

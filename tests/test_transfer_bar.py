@@ -6,7 +6,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from selftaught.datasets.transfer_bar import TransferBar
+from selftaught._transfer_bar import TransferBar
 
 
 class Terminal(io.StringIO):

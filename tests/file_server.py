@@ -1,13 +1,8 @@
 """A server on this machine that can be told to misbehave."""
 
-import hashlib
 import http.server
 import threading
 from dataclasses import dataclass, field
-
-import pytest
-
-from selftaught.datasets import download
 
 
 @dataclass
@@ -95,18 +90,3 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
-
-
-@pytest.fixture
-def server(monkeypatch):
-    """A fresh server; no proxy stands before it, and nobody waits between attempts."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(download, "PAUSE", 0.0)
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def sha256():
-    return lambda content: hashlib.sha256(content).hexdigest()
