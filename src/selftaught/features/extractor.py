@@ -97,7 +97,11 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         extracted = self.extract(X)
         if extracted.problems:
-            raise UnreadableItems(self._in_words(self._as_items(X), extracted.problems), extracted.problems)
+            raise UnreadableItems(
+                f"{self._in_words(self._as_items(X), extracted.problems)}. Leave them out, or use extract(), which gives "
+                "the rows of the others.",
+                extracted.problems,
+            )
         return extracted.X
 
     def extract(self, X) -> Extracted:
@@ -200,10 +204,7 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Say which items cannot be read, and why."""
         named = [f"{_name(X[i], i)}: {why}" for i, why in islice(problems.items(), MOST_NAMED)]
         more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
-        return (
-            f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}. Leave them out, "
-            "or use extract(), which gives the rows of the others."
-        )
+        return f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}"
 
 
 def _read_file(path) -> bytes:

@@ -70,23 +70,29 @@ def read_image(content, *, at_least=None, max_pixels=MAX_PIXELS) -> np.ndarray:
 
 
 def _from_bytes(raw, at_least, max_pixels):
-    image_module = check_pillow()
-    try:
-        with image_module.open(io.BytesIO(raw), formats=FORMATS) as image:
-            kind, size = image.format, image.size
+    with _opened(raw) as image:
+        kind = image.format
+        try:
             if at_least is not None:
-                image.draft(None, scaled_size(size, min(1.0, at_least / max(size))))
+                image.draft(None, scaled_size(image.size, min(1.0, at_least / max(image.size))))
             _check_size(image.size, max_pixels)
             image.load()
             return np.array(_as_rgb(_upright(image)))
-    except (Unreadable, MemoryError):
-        raise
+        except Unreadable:
+            raise
+        except Exception as error:  # a damaged file ends in whatever the damaged place leads to
+            raise Unreadable(f"a damaged or cut {kind} file ({_first_words(error)})") from error
+
+
+def _opened(raw):
+    """Return the image as Pillow opens it, of which only the beginning is read yet."""
+    image_module = check_pillow()
+    try:
+        return image_module.open(io.BytesIO(raw), formats=FORMATS)
     except image_module.DecompressionBombError as error:
         raise Unreadable(f"more than twice the {image_module.MAX_IMAGE_PIXELS:,} pixels that Pillow allows") from error
-    except image_module.UnidentifiedImageError as error:
+    except Exception as error:  # damage again
         raise Unreadable(_why_unknown(raw)) from error
-    except Exception as error:  # a damaged file ends in whatever the damaged place leads to
-        raise Unreadable(f"a damaged or cut {kind} file ({_first_words(error)})") from error
 
 
 def scaled_size(size, scale) -> tuple[int, int]:
@@ -123,7 +129,7 @@ def _upright(image):
 
     try:
         return ImageOps.exif_transpose(image)
-    except Exception:  # as above, but the pixels are there
+    except Exception:  # damage again, but the pixels are there
         return image
 
 

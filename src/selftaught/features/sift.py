@@ -137,10 +137,10 @@ class SIFTBag(FeatureExtractor):
 
     def _check_parameters(self):
         check_parameters(self, ALLOWED)
-        sizes = Interval(4, self.max_side)
+        sizes = Interval(4)
         if not isinstance(self.sizes, (tuple, list)) or not self.sizes or not all(map(sizes.allows, self.sizes)):
             raise ValueError(
-                f"sizes must be a tuple of numbers, each {sizes} (max_side), got {self.sizes!r}. They are the sides of "
+                f"sizes must be a tuple of numbers, each {sizes}, got {self.sizes!r}. They are the sides of "
                 "the squares that descriptors look at."
             )
 
@@ -160,9 +160,8 @@ class SIFTBag(FeatureExtractor):
             store = RowStore(self.cache, f"{type(self).__name__}-fit", recipe, "<f2")
         samples = self._extract(items, lambda images: self._samples(images, seed), n_values, store)
         if samples.problems:
-            warnings.warn(
-                f"The words are learned without them: {self._in_words(items, samples.problems)}", stacklevel=3
-            )
+            missed = self._in_words(items, samples.problems)
+            warnings.warn(f"words are learned without some images: {missed}.", stacklevel=3)
         rows = np.asarray(samples.X, np.float16)
         rows = rows[sorted(range(len(rows)), key=lambda i: rows[i].tobytes())].reshape(-1, DESCRIPTOR)
         descriptors = rows[~np.isnan(rows[:, 0])].astype(np.float32)
