@@ -7,3 +7,7 @@ arrays or texts to one row each. Rows are kept on disk where a ``cache`` folder 
 from .extractor import Extracted as Extracted
 from .extractor import Unreadable as Unreadable
 from .extractor import UnreadableItems as UnreadableItems
+from .folders import FolderItems as FolderItems
+from .folders import find_items as find_items
+from .images import read_image as read_image
+from .sift import SIFTBag as SIFTBag
