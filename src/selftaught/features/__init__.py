@@ -7,3 +7,8 @@ arrays or texts to one row each. Rows are kept on disk where a ``cache`` folder 
 from .extractor import Extracted as Extracted
 from .extractor import Unreadable as Unreadable
 from .extractor import UnreadableItems as UnreadableItems
+from .sentence_cnn import SentenceCNN as SentenceCNN
+from .tokens import tokenize as tokenize
+from .tokens import vocabulary_of as vocabulary_of
+from .word_vectors import WordVectors as WordVectors
+from .word_vectors import load_word_vectors as load_word_vectors
