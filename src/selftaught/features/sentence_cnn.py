@@ -56,7 +56,8 @@ class SentenceCNN(FeatureExtractor):
     n_epochs : int, default 25
         Passes over the training texts, at most.
     batch_size : int, default 50
-        Texts for each step, and at a time in `transform`.
+        Texts for each step of training, fewer where that would leave less than 20 steps in a pass; and texts at a time
+        in `transform`.
     learning_rate : float, default 1.0
         Factor on the steps of Adadelta, which find their own length.
     validation_fraction : float, default 0.1
@@ -89,8 +90,8 @@ class SentenceCNN(FeatureExtractor):
     Notes
     -----
     Nothing but NumPy and SciPy is needed. The same seed gives the same network on the same machine with the same number
-    of threads of BLAS, and whatever ``n_jobs``. A text's row does not depend on the texts beside it, but for rounding
-    (about 1e-6 of its size).
+    of threads of BLAS, and whatever ``n_jobs``. A text's row does not depend on the texts beside it, not in its last
+    bit.
 
     References
     ----------
@@ -109,6 +110,7 @@ class SentenceCNN(FeatureExtractor):
     """
 
     items_are = "texts"
+    blas_threads = 1  # its products are small
 
     _allowed = dict(
         maps=(Interval(1, whole=True),),

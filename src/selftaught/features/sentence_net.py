@@ -27,6 +27,7 @@ from scipy import sparse, special
 
 __all__ = ["Gradient", "SentenceNet", "activations", "class_scores", "loss_and_gradient", "start_net"]
 
+TILE = 96  # words multiplied at once
 AT_A_TIME = 128  # filters whose products are held at once: few enough to stay near the processor
 
 
@@ -172,7 +173,8 @@ def _windows(known, filters, padded, widest, spread=None, *, where=False):
     starts = np.empty(largest.shape if where else (0, 0), np.intp)
     for first in range(0, len(filters), AT_A_TIME):
         some = filters[first : first + AT_A_TIME]
-        products = [known @ some[:, j].T for j in range(filters.shape[1])]
+        multiply = np.matmul if where else _products
+        products = [multiply(known, some[:, j].T) for j in range(filters.shape[1])]
 
         def reduce(i, products=products, columns=slice(first, first + len(some))):
             sums = _window_sums(products, padded[i], widest)
@@ -184,6 +186,19 @@ def _windows(known, filters, padded, widest, spread=None, *, where=False):
 
         (spread or _one_by_one)(reduce, len(padded))
     return largest, starts
+
+
+def _products(known, filters):
+    """Return ``known filters``, (U, d) times (d, m), each row as if it were alone, to the last bit.
+
+    BLAS adds in another order at the end of a matrix than in its middle, and small matrices in yet another; in float32
+    even the rows of a tile differ, in float64 they do not. So words are multiplied in tiles of one size, in float64.
+    Training does without: there a word's neighbours are part of the draw.
+    """
+    tiles = np.zeros((-(-len(known) // TILE), TILE, known.shape[1]))
+    tiles.reshape(-1, known.shape[1])[: len(known)] = known
+    products = (tiles @ filters.astype(np.float64)).reshape(-1, filters.shape[1])
+    return products.astype(known.dtype)
 
 
 def _window_sums(products, places, widest):

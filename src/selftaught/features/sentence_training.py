@@ -18,6 +18,8 @@ from .sentence_net import SentenceNet, activations, class_scores, loss_and_gradi
 
 __all__ = ["Descent", "Epoch", "cap_norms", "set_apart", "train_net"]
 
+LEAST_STEPS = 20  # in a pass: Adadelta begins with short steps, and with few texts would not come far in larger batches
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -82,11 +84,12 @@ def train_net(
     """
     descend = _make_descent(net, settings)
     best_net, best, epochs = net, 0, []
+    batch_size = min(settings.batch_size, max(1, len(texts) // LEAST_STEPS))
     for number in counted(range(settings.n_epochs), settings.n_epochs, "passes over the texts"):
         losses = []
         order = rng.permutation(len(texts))
-        for start in range(0, len(order), settings.batch_size):
-            batch = order[start : start + settings.batch_size]
+        for start in range(0, len(order), batch_size):
+            batch = order[start : start + batch_size]
             mask = rng.random_sample((len(batch), len(net.offsets))).astype(np.float32) >= settings.dropout
             loss, gradient = loss_and_gradient(
                 net, [texts[i] for i in batch], codes[batch], mask, tune=settings.tune, spread=spread
