@@ -13,10 +13,7 @@ control TF-IDF of words and pairs with logistic regression, its penalty chosen b
 texts. Mean and standard deviation over ``--splits`` draws. ``--vectors`` is anything that load_word_vectors takes.
 """
 
-import os
-
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+from functools import partial
 
 import numpy as np
 from common import Log, Table, median_timed, parser, timed
@@ -24,6 +21,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from selftaught.datasets import load_imdb, load_tweets
 from selftaught.features import SentenceCNN, load_word_vectors, tokenize
@@ -44,7 +42,8 @@ def main():
     args = made.parse_args()
     log = Log(args)
     if "speed" in args.parts:
-        measure_speed(args, log)
+        with threadpool_limits(1):
+            measure_speed(args, log)
     if "accuracy" in args.parts and args.data is not None:
         measure_accuracy(args, log)
 
@@ -74,11 +73,11 @@ def measure_speed(args, log):
             peer = Peer(net)
             check_same(net, peer, batches[0])
             for what, ours, theirs in (
-                ("activations", lambda net=net: [activations(net, b) for b in batches], peer.activations),
-                ("step, static", lambda net=net: our_steps(net, batches, False), lambda b, p=peer: p.steps(b, False)),
-                ("step, tuned", lambda net=net: our_steps(net, batches, True), lambda b, p=peer: p.steps(b, True)),
+                ("activations", partial(our_activations, net), peer.activations),
+                ("step, static", partial(our_steps, net, False), partial(peer.steps, False)),
+                ("step, tuned", partial(our_steps, net, True), partial(peer.steps, True)),
             ):
-                seconds = {"ours": median_timed(3, ours)[0], "torch": median_timed(3, theirs, batches)[0]}
+                seconds = {"ours": median_timed(3, ours, batches)[0], "torch": median_timed(3, theirs, batches)[0]}
                 ratio = seconds["torch"] / seconds["ours"]
                 table.row(kind, dimension, maps, what, *(1e3 * s / n_texts for s in seconds.values()), ratio)
                 log.add(
@@ -88,7 +87,11 @@ def measure_speed(args, log):
                 )
 
 
-def our_steps(net, batches, tune):
+def our_activations(net, batches):
+    return [activations(net, batch) for batch in batches]
+
+
+def our_steps(net, tune, batches):
     for batch in batches:
         loss_and_gradient(net, batch, np.arange(len(batch)) % 2, np.ones((len(batch), len(net.offsets))), tune=tune)
 
@@ -123,7 +126,7 @@ class Peer:
         with self.torch.no_grad():
             return [self.forward(batch).numpy() for batch in batches]
 
-    def steps(self, batches, tune):
+    def steps(self, tune, batches):
         self.embedding.weight.requires_grad_(tune)
         for batch in batches:
             self.embedding.weight.grad = None
@@ -137,7 +140,7 @@ def check_same(net, peer, batch):
     assert np.allclose(ours, theirs, atol=1e-5 * abs(theirs).max()), "ours and torch's activations differ"
     mask = np.ones(ours.shape)
     gradient = loss_and_gradient(net, batch, np.arange(len(batch)) % 2, mask)[1]
-    peer.steps([batch], True)
+    peer.steps(True, [batch])
     for filters, convolution in zip(gradient.filters, peer.convolutions, strict=True):
         theirs = convolution.weight.grad.numpy().transpose(0, 2, 1)
         assert np.allclose(filters, theirs, atol=1e-4 * abs(theirs).max()), "ours and torch's gradients differ"

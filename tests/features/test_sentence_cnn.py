@@ -141,7 +141,8 @@ def test_every_parameter_of_the_fit_changes_something(name, value, known):
 def test_patience_dimension_and_verbose_change_something(known, capsys):
     texts, y = reviews(np.random.default_rng(0), 40)
     y = y[np.random.default_rng(1).permutation(40)]
-    assert len(quick(patience=1, n_epochs=40).fit(texts, y).epochs_) < len(quick(patience=9, n_epochs=40).fit(texts, y).epochs_)  # fmt: skip
+    short, long = (quick(patience=patience, n_epochs=40).fit(texts, y) for patience in (1, 9))
+    assert len(short.epochs_) < len(long.epochs_)
     assert quick(dimension=3).fit(texts, y).net_.vectors.shape[1] == 3
     assert capsys.readouterr().err == ""
     quick(verbose=1, n_epochs=2, validation_fraction=0).fit(texts, y)

@@ -129,7 +129,9 @@ def test_loss_and_gradient_are_those_of_torch(rng):
     assert_allclose(loss, theirs.item(), rtol=1e-5)
     for ours, parameter in zip(gradient.filters, filters, strict=True):
         assert_allclose(ours, grad(parameter), rtol=1e-3, atol=1e-5)
-    for ours, parameter in zip((gradient.offsets, gradient.weights, gradient.intercept), (offsets, weights, intercept), strict=True):
+    for ours, parameter in zip(
+        (gradient.offsets, gradient.weights, gradient.intercept), (offsets, weights, intercept), strict=True
+    ):
         assert_allclose(ours, grad(parameter), rtol=1e-3, atol=1e-5)
     expected = grad(vectors)
     expected[0] = 0

@@ -12,6 +12,11 @@ from selftaught.features.sentence_training import Descent, cap_norms, set_apart,
 
 PHRASE = np.array([5, 6, 7])
 QUICK = Descent(n_epochs=25, batch_size=20, dropout=0.2)
+NOTHING = ([], np.empty(0, int))
+
+
+def train(net, texts, codes, held_out, **changes):
+    return train_net(net, texts, codes, held_out, replace(QUICK, **changes), np.random.RandomState(0))
 
 
 def planted(rng, n=160, n_words=20):
@@ -35,7 +40,7 @@ def net_for(rng, n_words=20, widths=(3,), n_maps=8):
 def test_a_planted_phrase_is_learned_by_filters_that_span_it(tune, rng):
     texts, codes = planted(rng)
     new, new_codes = planted(rng)
-    net, epochs, best = train_net(net_for(rng), texts, codes, (new, new_codes), replace(QUICK, tune=tune), np.random.RandomState(0))  # fmt: skip
+    net, epochs, best = train(net_for(rng), texts, codes, (new, new_codes), tune=tune)
     assert epochs[best].held_out_accuracy > 0.95 and epochs[-1].loss < epochs[0].loss / 3
     with_phrase, reversed_phrase = activations(net, [PHRASE, PHRASE[::-1]])
     assert (net.weights[1] - net.weights[0]) @ (with_phrase - reversed_phrase) > 1
@@ -45,7 +50,7 @@ def test_filters_of_one_word_cannot_learn_an_order(rng):
     # Both classes have the same words, so that without the order there is nothing to learn.
     texts, codes = planted(rng)
     new = planted(rng, 400)
-    _, epochs, best = train_net(net_for(rng, widths=(1,)), texts, codes, new, QUICK, np.random.RandomState(0))
+    _, epochs, best = train(net_for(rng, widths=(1,)), texts, codes, new)
     assert epochs[best].held_out_accuracy < 0.65
 
 
@@ -59,8 +64,7 @@ def test_after_every_step_no_weights_of_a_class_are_longer_than_the_cap(rng, mon
             lengths.append(np.linalg.norm(net.weights, axis=1).max()) or unchanged(net, *args, **kwargs)
         ),
     )
-    settings = replace(QUICK, norm_cap=0.3, n_epochs=10)
-    train_net(net_for(rng), texts, codes, ([], np.empty(0, int)), settings, np.random.RandomState(0))
+    train(net_for(rng), texts, codes, NOTHING, norm_cap=0.3, n_epochs=10)
     assert max(lengths) <= 0.3 * (1 + 1e-6) and max(lengths) > 0.29, "the cap is reached, and kept"
 
 
@@ -72,7 +76,7 @@ def test_static_vectors_stay_and_tuned_ones_move_but_for_zeros(rng):
     for tune in (False, True):
         net = net_for(rng)
         before = net.vectors.copy()
-        net, _, _ = train_net(net, texts, codes, ([], np.empty(0, int)), replace(QUICK, tune=tune, n_epochs=3), np.random.RandomState(0))  # fmt: skip
+        net, _, _ = train(net, texts, codes, NOTHING, tune=tune, n_epochs=3)
         moved = abs(net.vectors - before).max(axis=1) > 0
         assert moved[PHRASE].all() == tune
         assert not moved[[0, 1, 2, 3, 4]].any(), "zeros, and words that do not occur"
@@ -82,17 +86,16 @@ def test_the_best_pass_is_kept_and_patience_ends_the_rest(rng):
     texts, _ = planted(rng, 60)
     noise = rng.integers(0, 2, 60)
     held_out = planted(rng, 40)
-    settings = replace(QUICK, n_epochs=60, patience=3)
-    net, epochs, best = train_net(net_for(rng), texts, noise, held_out, settings, np.random.RandomState(0))
+    net, epochs, best = train(net_for(rng), texts, noise, held_out, n_epochs=60, patience=3)
     assert len(epochs) == min(60, best + 4)
     ranks = [(epoch.held_out_accuracy, -epoch.held_out_loss) for epoch in epochs]
     assert max(ranks) == ranks[best]
-    assert sentence_training._judge(net, held_out, settings, None) == (epochs[best].held_out_accuracy, epochs[best].held_out_loss)  # fmt: skip
+    assert sentence_training._judge(net, held_out, QUICK, None)[0] == epochs[best].held_out_accuracy
 
 
 def test_without_texts_held_out_the_last_pass_is_kept(rng):
     texts, codes = planted(rng, 40)
-    _, epochs, best = train_net(net_for(rng), texts, codes, ([], np.empty(0, int)), replace(QUICK, n_epochs=4), np.random.RandomState(0))  # fmt: skip
+    _, epochs, best = train(net_for(rng), texts, codes, NOTHING, n_epochs=4)
     assert len(epochs) == 4 and best == 3
     assert np.isnan(epochs[0].held_out_accuracy) and np.isnan(epochs[0].held_out_loss)
 

@@ -46,7 +46,9 @@ def test_cutting_words_again_changes_nothing(rng):
         assert tokenize(" ".join(words)) == words
 
 
-@pytest.mark.parametrize("text", ["<a" * 20_000, "!" * 200_000, "a" * 200_000, "&" * 100_000, "'" * 100_000, "@" * 99_999])
+@pytest.mark.parametrize(
+    "text", ["<a" * 20_000, "!" * 200_000, "a" * 200_000, "&" * 100_000, "'" * 100_000, "@" * 99_999]
+)
 def test_hostile_texts_take_no_longer_than_others(text):
     # Patterns that look back and forth could take quadratic time, minutes rather than a blink, which a run would show.
     assert len(tokenize(text)) <= len(text)

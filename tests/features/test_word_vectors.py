@@ -121,7 +121,7 @@ def test_a_large_binary_file_is_streamed(tmp_path):
         (as_word2vec(promised=7), r"cut short: it promises 7 words, and ends in number 6"),
         (as_word2vec() + b"more", "goes on after the 5 words that it promises"),
         (b"2 3\n" + b"\x01" * 10_000, "word 1 of 2 does not end"),
-        (gzip.compress(as_text())[:-12], "is damaged or cut short"),
+        (gzip.compress(as_text(), mtime=0)[:-12], "is damaged or cut short"),
         (lzma.compress(as_text())[:-30], "is damaged or cut short"),
         (b"PK\x03\x04 no archive", "is damaged or cut short"),
     ],
@@ -134,12 +134,12 @@ def test_what_is_wrong_with_a_file_is_said(content, message, tmp_path):
 def test_whatever_the_cut_a_binary_file_is_refused(tmp_path):
     whole = as_word2vec(end=b"")
     for length in range(5, len(whole)):
-        with pytest.raises(ValueError, match="cut short|empty|dimension"):
+        with pytest.raises(ValueError, match=r"cut short|empty|dimension"):
             load_word_vectors(write(tmp_path, whole[:length]))
 
 
 def test_a_member_of_what_is_no_zip(tmp_path):
-    with pytest.raises(ValueError, match="is no .zip, so it has no member 'x'"):
+    with pytest.raises(ValueError, match=r"is no \.zip, so it has no member 'x'"):
         load_word_vectors(write(tmp_path, as_text()), member="x")
 
 

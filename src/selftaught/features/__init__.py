@@ -8,6 +8,8 @@ from .extractor import Extracted as Extracted
 from .extractor import Unreadable as Unreadable
 from .extractor import UnreadableItems as UnreadableItems
 from .sentence_cnn import SentenceCNN as SentenceCNN
+from .sentence_features import SentenceFeatures as SentenceFeatures
+from .sentence_features import sentence_features as sentence_features
 from .tokens import tokenize as tokenize
 from .tokens import vocabulary_of as vocabulary_of
 from .word_vectors import WordVectors as WordVectors

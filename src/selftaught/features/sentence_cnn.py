@@ -10,12 +10,11 @@ from joblib import effective_n_jobs
 from scipy import special
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from .._fitting import whole_or_not_at_all
 from .._parameters import Choice, Infinity, Interval, check_parameters
 from .extractor import FeatureExtractor
-from .sentence_net import SentenceNet, activations, class_scores, start_net
+from .sentence_net import activations, class_scores, start_net
 from .sentence_training import Descent, set_apart, train_net
 from .tokens import RULES, tokenize
 from .word_vectors import WordVectors
@@ -33,8 +32,8 @@ class SentenceCNN(FeatureExtractor):
     The formulas are at the top of `selftaught.features.sentence_net`.
 
     **What it may be fitted on.** `fit` learns from the texts and labels that it is given, and from nothing else: never
-    give it texts of a test. Rows of the texts it was fitted on are flattered: their classes lie further apart than those
-    of new texts. Where that matters, fit on other texts than those that are transformed (`sentence_features` does).
+    give it texts of a test. Rows of the texts it was fitted on are flattered: their classes lie further apart than
+    those of new texts. Where that matters, fit on other texts than those that are transformed.
 
     Parameters
     ----------
@@ -212,10 +211,10 @@ class SentenceCNN(FeatureExtractor):
             words = [*words, *others]
             net.vectors = np.concatenate([net.vectors, self.word_vectors.vectors[[rows[word] for word in others]]])
         self.net_, self.words_ = net, tuple(words)
-        vars(self).pop("_rows", None)
+        self._rows = None
 
     def _decode(self, raw):
-        if "_rows" not in vars(self):
+        if self._rows is None:
             self._rows = {word: row for row, word in enumerate(self.words_, 1)}
         return _rows_of(self._cut(raw, self.max_words_), self._rows)
 
@@ -262,8 +261,8 @@ class SentenceCNN(FeatureExtractor):
     # Words as one text: a file of a model would otherwise hold an entry of its own for each of perhaps 400,000.
     def __getstate__(self):
         state = dict(super().__getstate__())
-        state.pop("_rows", None)
         if "words_" in state:
+            state["_rows"] = None
             state["words_"] = "\n".join(state["words_"])
         return state
 
@@ -281,7 +280,9 @@ def _encode(y, n):
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes, got {classes.tolist()}. A network learns to tell them apart.")
+        raise ValueError(
+            f"y must hold at least two classes, got {classes.tolist()}. A network learns to tell them apart."
+        )
     return classes, codes
 
 

@@ -172,11 +172,12 @@ def _windows(known, filters, padded, widest, spread=None, *, where=False):
     largest = np.empty((len(padded), len(filters)), known.dtype)
     starts = np.empty(largest.shape if where else (0, 0), np.intp)
     for first in range(0, len(filters), AT_A_TIME):
-        some = filters[first : first + AT_A_TIME]
+        columns = slice(first, first + AT_A_TIME)
+        some = filters[columns]
         multiply = np.matmul if where else _products
         products = [multiply(known, some[:, j].T) for j in range(filters.shape[1])]
 
-        def reduce(i, products=products, columns=slice(first, first + len(some))):
+        def reduce(i, products=products, columns=columns):
             sums = _window_sums(products, padded[i], widest)
             if where:
                 starts[i, columns] = best = sums.argmax(axis=0)

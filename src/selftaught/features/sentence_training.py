@@ -1,7 +1,7 @@
 """Training the network for texts: Adadelta over shuffled batches, the best pass kept (Kim, 2014).
 
-    for each pass:  for each batch:  put out activations at random -> loss and gradient -> a step -> shorten the weights
-                    the texts held out -> is this the best pass so far?
+for each pass:  for each batch:  put out activations at random -> loss and gradient -> a step -> shorten the weights
+                the texts held out -> is this the best pass so far?
 """
 
 from __future__ import annotations
