@@ -11,3 +11,10 @@ from .folders import FolderItems as FolderItems
 from .folders import find_items as find_items
 from .images import read_image as read_image
 from .sift import SIFTBag as SIFTBag
+from .sentence_cnn import SentenceCNN as SentenceCNN
+from .sentence_features import SentenceFeatures as SentenceFeatures
+from .sentence_features import sentence_features as sentence_features
+from .tokens import tokenize as tokenize
+from .tokens import vocabulary_of as vocabulary_of
+from .word_vectors import WordVectors as WordVectors
+from .word_vectors import load_word_vectors as load_word_vectors
