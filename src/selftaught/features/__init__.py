@@ -4,6 +4,8 @@ Each extractor is a scikit-learn transformer: ``fit`` where there is something t
 arrays or texts to one row each. Rows are kept on disk where a ``cache`` folder is named.
 """
 
+from .._download import FetchError as FetchError
+from .backbone import Backbone as Backbone
 from .extractor import Extracted as Extracted
 from .extractor import Unreadable as Unreadable
 from .extractor import UnreadableItems as UnreadableItems
@@ -18,3 +20,10 @@ from .tokens import tokenize as tokenize
 from .tokens import vocabulary_of as vocabulary_of
 from .word_vectors import WordVectors as WordVectors
 from .word_vectors import load_word_vectors as load_word_vectors
+from .image_input import CLIP as CLIP
+from .image_input import IMAGENET as IMAGENET
+from .image_input import PLUS_MINUS_ONE as PLUS_MINUS_ONE
+from .image_input import ImageInput as ImageInput
+from .mobilenet import MobileNetV2Features as MobileNetV2Features
+from .text_input import TextInput as TextInput
+from .vgg19 import VGG19Features as VGG19Features
