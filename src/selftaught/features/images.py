@@ -1,27 +1,18 @@
-<<<<<<< HEAD
 """From the bytes of an image file, or an array, to one form: RGB, uint8, shape (h, w, 3).
 
 Whatever the file holds is shown as a viewer would show it on a white page: upright (EXIF), transparent parts white,
 grey and CMYK as RGB, 16 bits as 8, the first frame of several. What cannot be shown is `Unreadable`, in plain words.
 """
-=======
-"""Image bytes and arrays as RGB pixels."""
->>>>>>> nets
 
 from __future__ import annotations
 
 import io
-<<<<<<< HEAD
 import threading
 import warnings
-=======
-from typing import Any
->>>>>>> nets
 
 import numpy as np
 
 from .extractor import Unreadable
-<<<<<<< HEAD
 
 __all__ = ["MAX_PIXELS", "read_image"]
 
@@ -229,21 +220,3 @@ class _Quiet:
 
 
 _pillow_keeps_quiet = _Quiet()
-=======
-from .extras import import_extra
-
-__all__ = ["decode_image"]
-
-
-def decode_image(raw: bytes | np.ndarray) -> np.ndarray:
-    """Return the image of a file's bytes, or an array, as RGB uint8 of shape (h, w, 3)."""
-    if isinstance(raw, np.ndarray):
-        if raw.dtype != np.uint8 or raw.ndim != 3 or raw.shape[2] != 3 or not raw.size:
-            raise Unreadable(f"an image array must be uint8 of shape (h, w, 3), got {raw.dtype} {raw.shape}")
-        return raw
-    Image: Any = import_extra("PIL.Image", "images")
-    try:
-        return np.asarray(Image.open(io.BytesIO(raw)).convert("RGB"))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise Unreadable(f"no image, or damaged ({error})") from error
->>>>>>> nets
