@@ -26,6 +26,7 @@ for outer in ("experiments", "cli"):
     ALLOWED[outer] |= {"datasets", "features", "selftaught"}
 ALLOWED["cli"] |= {"tables"}  # a person's own files
 ALLOWED["persistence"] |= {"selftaught"}  # a model file says which version wrote it
+ALLOWED["persistence"] |= {"features"}  # and may hold a fitted extractor
 ALLOWED["__main__"] = {"cli"}
 
 # The mathematics: arrays in, records out.

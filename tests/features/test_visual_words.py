@@ -32,4 +32,5 @@ def test_shares_agree_with_all_distances(rng):
 def test_long_words_are_not_nearer_for_being_long():
     words = np.array([[1.0, 0.0], [10.0, 0.0]], np.float32)
     assert_array_equal(word_shares(np.array([[2.0, 0.0]], np.float32), words), [1, 0])
-    assert_array_equal(word_shares(np.array([[5.5, 0.0]], np.float32), words), [1, 0]), "a tie goes to the first"
+    tie = np.array([[5.5, 0.0]], np.float32)
+    assert_array_equal(word_shares(tie, words), [1, 0])

@@ -220,7 +220,8 @@ def _write(path, X, names, y):
 
 def _report(arguments, extracted, y):
     n_rows, n_features = extracted.X.shape
-    classes = "" if y is None else f" of {len(np.unique(y))} classes"
+    n_classes = 0 if y is None else len(np.unique(y))
+    classes = f" of {n_classes} {'class' if n_classes == 1 else 'classes'}" if n_classes else ""
     unreadable = f", {len(extracted.problems)} unreadable" if extracted.problems else ""
     lines = [
         (arguments.kind, f"{arguments.place}: {n_rows:,} rows{classes}, {n_features:,} features{unreadable}"),

@@ -97,11 +97,9 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         extracted = self.extract(X)
         if extracted.problems:
-            raise UnreadableItems(
-                f"{self._in_words(self._as_items(X), extracted.problems)}. Leave them out, or use extract(), which gives "
-                "the rows of the others.",
-                extracted.problems,
-            )
+            what = self._in_words(self._as_items(X), extracted.problems)
+            advice = "Leave them out, or use extract(), which gives the rows of the others."
+            raise UnreadableItems(f"{what}. {advice}", extracted.problems)
         return extracted.X
 
     def extract(self, X) -> Extracted:

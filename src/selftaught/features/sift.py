@@ -17,6 +17,7 @@ from .visual_words import learn_words, word_shares
 
 __all__ = ["SIFTBag"]
 
+VERSION = 1  # of how descriptors are computed; part of what cached rows are found by
 ALLOWED = dict(
     n_words=(Interval(1, whole=True),),
     max_side=(Interval(16, 4096, whole=True),),
