@@ -20,11 +20,16 @@ class TorchNetwork:
     """A module that takes images as (n, ...) or texts by the names of its arguments.
 
     The module is the network's own from now on: give a copy. It runs where its parameters are, in their precision.
+    ``channels_last`` keeps the channels of a pixel together in memory, with which convolutions are a quarter faster; a
+    module that reshapes its maps by itself may not allow it.
     """
 
-    def __init__(self, module, fingerprint, output=None):
+    def __init__(self, module, fingerprint, output=None, *, channels_last=False):
         self._torch: Any = import_extra("torch", "torch")
+        self._format = self._torch.channels_last if channels_last else self._torch.contiguous_format
         self._module = module.eval().requires_grad_(False)
+        if channels_last:
+            self._module.to(memory_format=self._format)
         self.fingerprint, self._output = fingerprint, output
         # Numbers quantized on the fly share one scale for a whole batch: a row would depend on the rows beside it.
         quantized = any("quantized.dynamic" in type(part).__module__ for part in module.modules())
@@ -43,7 +48,7 @@ class TorchNetwork:
                     given = {name: tensor for name, tensor in given.items() if name in self._arguments}
                 answer = self._module(**given) if given else self._module(self._tensor(inputs["input_ids"]))
             else:
-                answer = self._module(self._tensor(inputs))
+                answer = self._module(self._tensor(inputs).contiguous(memory_format=self._format))
             return self._chosen(answer).float().cpu().numpy()
 
     @contextmanager
