@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,14 +105,14 @@ def read_weights(path: Path) -> dict:
     torch: Any = import_extra("torch", "torch")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file of weights at {path}.")
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise
-    except Exception as error:  # a damaged file ends in whatever the damaged place leads to
-        raise ValueError(
-            f"{path} is no file of weights as torch.save writes them, or is damaged ({type(error).__name__})."
-        ) from error
+    with open(path, "rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of old forms of the file, before it is read or refused
+        try:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:  # a damaged file ends in whatever the damaged place leads to
+            raise ValueError(
+                f"{path} is no file of weights as torch.save writes them, or is damaged ({type(error).__name__})."
+            ) from error
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} must hold a state dict, tensors by the names of parameters, got {type(state)}.")
     return dict(state)
