@@ -33,7 +33,10 @@ from ._files import written_whole
 __all__ = ["Provenance", "SavedModel", "check_skops", "get_trusted_types", "hash_file", "load_model", "save_model"]
 
 # Rooms of which a fitted model may hold estimators and records.
-ROOMS = ("scaling", "relevance", "labeling", "softmax", "selectors", "encoders", "model_selection", "classifiers")
+ROOMS = (
+    *("scaling", "relevance", "labeling", "softmax", "selectors", "encoders", "model_selection", "classifiers"),
+    "features",
+)
 # What else a fit leaves behind: plain data, of which making one runs no code.
 SPARSE = tuple(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc", "coo") for form in ("array", "matrix"))
 DATA = ("numpy.dtype", *SPARSE)

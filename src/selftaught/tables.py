@@ -27,7 +27,10 @@ import numpy as np
 from ._files import written_whole
 from .source import SourcePool
 
-__all__ = ["Table", "check_place", "check_readable", "check_writable", "named_rows", "read_table", "write_table"]
+__all__ = [
+    *("Table", "check_place", "check_readable", "check_writable", "named_rows", "read_parquet_column", "read_table"),
+    "write_table",
+]
 
 IN_MEMORY = 2**30
 MOST_NAMED = 8
@@ -188,12 +191,20 @@ def _read_parquet(path, apart, needed):
     if rows.shape[0] * rows.shape[1] * rows.dtype.itemsize <= IN_MEMORY:
         rows = rows.read(slice(None))
 
-    def read_column(name):
-        with _damage_named(path, "Parquet"):
-            column = parquet.read_table(path, columns=[name]).column(name)
-        return _as_numpy(path, name, column)
+    return Table(path, SourcePool(rows).named(features), others, lambda name: read_parquet_column(path, name))
 
-    return Table(path, SourcePool(rows).named(features), others, read_column)
+
+def read_parquet_column(path, name):
+    """Return one column of a Parquet file, whatever the others hold, shape (n_rows,); as `Table.column` does."""
+    _pyarrow()
+    from pyarrow import parquet
+
+    with _damage_named(path, "Parquet"):
+        names = parquet.read_schema(path).names
+        column = parquet.read_table(path, columns=[name]).column(name) if name in names else None
+    if column is None:
+        raise _no_column(path, name, names)
+    return _as_numpy(path, name, column)
 
 
 class ParquetRows:

@@ -31,6 +31,8 @@ from selftaught.datasets import load_demo
 from selftaught.metrics import TransferGain, paired_interval, selection_precision, transfer_gain
 from selftaught.plotting import ObjectiveDisplay, RelevanceDisplay, SourceImagesDisplay, TransferCurveDisplay
 
+from .methods import parse_count
+
 __all__ = ["SeedResult", "add_parser", "describe", "draw", "run", "run_seed"]
 
 CLASSES, N_PER_CLASS = tuple(range(10)), 3
@@ -62,7 +64,7 @@ def add_parser(subparsers):
         description="Run the embedded example with default parameters over several seeds, beside its controls, and "
         f"write one figure, {FIGURE}.",
     )
-    parser.add_argument("--seeds", type=_positive, default=5, metavar="N", help="run seeds 0 to N-1 (default: 5)")
+    parser.add_argument("--seeds", type=parse_count, default=5, metavar="N", help="run seeds 0 to N-1 (default: 5)")
     parser.add_argument("--out", type=_folder, default=Path(), metavar="DIR", help="where to write (default: here)")
     parser.set_defaults(run=run)
 
@@ -300,12 +302,6 @@ def _write_figure(figure, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(path) as unfinished:
         figure.savefig(unfinished, format="png", dpi=160)
-
-
-def _positive(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
 
 
 def _folder(text):

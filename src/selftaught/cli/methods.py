@@ -10,7 +10,7 @@ from selftaught import GASTLClassifier, SelfTaughtClassifier
 
 from .terminal import UsageError
 
-__all__ = ["ENCODERS", "METHODS", "add_method_options", "make_classifier"]
+__all__ = ["ENCODERS", "METHODS", "add_method_options", "make_classifier", "parse_count", "parse_jobs", "parse_seed"]
 
 SELECTORS = {
     "gastl": "GASTLSelector",
@@ -54,9 +54,11 @@ def add_common_options(group):
         help="where the source would hurt: fallback (default: learn from the target only), warn (and use it), "
         "raise (stop with exit code 3), off (do not ask)",
     )
-    group.add_argument("--seed", type=_seed, default=0, metavar="N", help="the same seed, the same result (default: 0)")
     group.add_argument(
-        "--jobs", type=_jobs, default=None, metavar="N", help="folds worked on at once; -1 for all cores"
+        "--seed", type=parse_seed, default=0, metavar="N", help="the same seed, the same result (default: 0)"
+    )
+    group.add_argument(
+        "--jobs", type=parse_jobs, default=None, metavar="N", help="folds worked on at once; -1 for all cores"
     )
 
 
@@ -87,13 +89,22 @@ def _n_select(text):
     return share
 
 
-def _seed(text):
+def parse_count(text):
+    """Read a whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+def parse_seed(text):
+    """Read a seed."""
     if not text.isdecimal() or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {2**32 - 1}, got {text!r}")
     return int(text)
 
 
-def _jobs(text):
+def parse_jobs(text):
+    """Read how many workers are asked for."""
     if not text.removeprefix("-").isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"must be a whole number other than 0, got {text!r}")
     return int(text)

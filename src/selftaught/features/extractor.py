@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
 from .._progress import counted
 from .row_store import RowStore
@@ -67,12 +69,14 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         _recipe()            what decides a row beside the content: plain data and arrays (see `row_store.digest`)
         _n_features_out      d
 
-    Raw content is bytes for a path (str or Path) or a text, and the array itself for an array.
+    Raw content is bytes for a path (str or Path) or a text, and the array itself for an array. A row must not depend on
+    the other items, their order or ``n_jobs``, or the cache would hand out another answer than the computation.
     """
 
     items_are = "images"  # or "texts", in which case a str is the content and not a path
     batch_size = 16
     threads = True  # whether ``n_jobs`` threads work side by side; off where the computation brings its own
+    blas_threads = None  # to how many threads NumPy's products are held while rows are computed; None: leave them alone
 
     def transform(self, X) -> np.ndarray:
         """Return one row for each item.
@@ -93,7 +97,11 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         extracted = self.extract(X)
         if extracted.problems:
-            raise UnreadableItems(self._in_words(X, extracted.problems), extracted.problems)
+            raise UnreadableItems(
+                f"{self._in_words(self._as_items(X), extracted.problems)}. Leave them out, or use extract(), which gives "
+                "the rows of the others.",
+                extracted.problems,
+            )
         return extracted.X
 
     def extract(self, X) -> Extracted:
@@ -115,16 +123,16 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _extract(self, items, compute, n_features, store) -> Extracted:
         """Return the rows that ``compute`` makes of decoded items, by way of a store where there is one."""
-        rows, kept, problems = [], [], {}
+        X = np.empty((len(items), n_features), np.float32 if store is None else store.dtype)
+        kept, problems = [], {}
         work = self._row_of_each(items, compute, store)
         for position, row in enumerate(counted(work, len(items), self.items_are)):
             if isinstance(row, Unreadable):
                 problems[position] = str(row)
             else:
-                rows.append(row)
+                X[len(kept)] = row
                 kept.append(position)
-        X = np.stack(rows) if rows else np.empty((0, n_features), np.float32)
-        return Extracted(X, np.array(kept, dtype=int), problems)
+        return Extracted(X[: len(kept)].copy() if problems else X, np.array(kept, dtype=int), problems)
 
     def _row_of_each(self, items, compute, store) -> Iterator:
         """Yield for each item, in order, its row or what is wrong with it."""
@@ -148,7 +156,8 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return the row of each raw content, or what is wrong with it, by its key."""
         keys = list(raws)
         batches = [keys[start : start + self.batch_size] for start in range(0, len(keys), self.batch_size)]
-        done = parallel(delayed(self._compute_batch)([raws[key] for key in batch], compute) for batch in batches)
+        with self._fewer_threads():
+            done = parallel(delayed(self._compute_batch)([raws[key] for key in batch], compute) for batch in batches)
         return {
             key: row for batch, rows in zip(batches, done, strict=True) for key, row in zip(batch, rows, strict=True)
         }
@@ -160,11 +169,25 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = iter(compute(readable) if readable else ())
         return [content if isinstance(content, Unreadable) else next(rows) for content in contents]
 
-    def _as_items(self, X) -> Sequence:
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string = False, True
+        tags.input_tags.three_d_array = self.items_are == "images"
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def _fewer_threads(self):
+        """Hold NumPy's products to ``blas_threads`` inside a block."""
+        if self.blas_threads is None:
+            return nullcontext()
+        return ThreadpoolController().limit(limits=self.blas_threads, user_api="blas")
+
+    def _as_items(self, X: Any) -> Sequence:
         """Return the items as a sequence; one path or text alone is refused."""
-        if isinstance(X, (str, bytes, os.PathLike)) or not hasattr(X, "__len__"):
+        if isinstance(X, (str, bytes, os.PathLike)) or getattr(X, "ndim", 1) == 0 or not hasattr(X, "__len__"):
             raise ValueError(f"X must be a sequence of {self.items_are}, got {X!r:.80}. Put a single one into a list.")
-        return X
+        # A column of a data frame is a sequence too, but its [i] goes by the index.
+        return getattr(X, "to_numpy", lambda: X)()
 
     def _raw(self, item) -> bytes | np.ndarray | Unreadable:
         """Return the content of an item as it is, or what is wrong with it."""
@@ -181,10 +204,7 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Say which items cannot be read, and why."""
         named = [f"{_name(X[i], i)}: {why}" for i, why in islice(problems.items(), MOST_NAMED)]
         more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
-        return (
-            f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}. Leave them out, "
-            "or use extract(), which gives the rows of the others."
-        )
+        return f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}"
 
 
 def _read_file(path) -> bytes:

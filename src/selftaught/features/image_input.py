@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .extras import import_extra
-from .images import decode_image
+from .images import read_image
 
 __all__ = ["CLIP", "IMAGENET", "PLUS_MINUS_ONE", "ImageInput"]
 
@@ -88,7 +88,7 @@ class ImageInput:
 
     def decode(self, raw):
         """Return the network's input of one image, of its bytes or array."""
-        return self.prepare(decode_image(raw))
+        return self.prepare(read_image(raw))
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
         """Return the network's input of an RGB image (h, w, 3) uint8: float32, (3, size, size) or (size, size, 3)."""
