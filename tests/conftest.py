@@ -68,6 +68,19 @@ def sha256():
     return lambda content: hashlib.sha256(content).hexdigest()
 
 
+@pytest.fixture(scope="session")
+def shared_weights():
+    """Give the path of a network's file, or a skip that says how to point to it."""
+    folder = Path(os.environ.get("SELFTAUGHT_WEIGHTS") or ROOT.parent / "shared" / "weights")
+
+    def path_of(name):
+        if not (folder / name).is_file():
+            pytest.skip(f"no {name} in {folder}: set SELFTAUGHT_WEIGHTS to the folder that holds it")
+        return folder / name
+
+    return path_of
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     """Figures left open would add up to matplotlib's warning, in whichever test comes last."""

@@ -52,9 +52,9 @@ class MobileNetV2Features(PretrainedFeatures):
 
     def _module(self, state, path):
         nn: Any = import_extra("torch.nn", "torch")
-        from .torch_modules import MobileNetV2
+        from .torch_modules import MobileNetV2, without_normalisations
 
-        network = strictly_loaded(MobileNetV2, state, path)
+        network = without_normalisations(strictly_loaded(MobileNetV2, state, path))
         return nn.Sequential(network.features, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
     def _settings(self):

@@ -59,7 +59,7 @@ class PretrainedFeatures(NetworkFeatures):
         module = self._module(read_weights(path), path)
         with open(path, "rb") as file:
             fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
-        return Opened(TorchNetwork(module, fingerprint), IMAGENET)
+        return Opened(TorchNetwork(module, fingerprint, channels_last=True), IMAGENET)
 
     def _rows(self, answer, mask):
         return answer
