@@ -73,7 +73,7 @@ class Backbone(NetworkFeatures):
     def __init__(
         self,
         model,
-        reads=IMAGENET,
+        reads: ImageInput | TextInput = IMAGENET,
         *,
         output=None,
         pooling="mean",
