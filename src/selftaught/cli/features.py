@@ -10,7 +10,6 @@ learns it from the items themselves, from others (``--fit-on``), or has done so 
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from selftaught._files import written_whole
 from selftaught.features.extractor import FeatureExtractor
 from selftaught.persistence import Provenance, check_skops, load_model, save_model
 
-from .items import Unread, check_places, fit_extractor, rows_of
+from .items import Unread, check_places, fit_extractor, portable, rows_of
 from .kinds import KINDS, add_maker_options
 from .methods import parse_jobs, parse_seed
 from .terminal import UsageError, laid_out, notes_in_one_line
@@ -83,7 +82,7 @@ def run(arguments):
     _write(arguments.out, {"X": X, kind.names: kept.names} | ({} if kept.y is None else {"y": kept.y}))
     if arguments.save_extractor is not None:
         provenance = Provenance(method=arguments.extractor, seed=arguments.seed)
-        save_model(copy.copy(extractor).set_params(cache=None, n_jobs=None), arguments.save_extractor, provenance)
+        save_model(portable(extractor), arguments.save_extractor, provenance)
     _report(arguments, X, kept.y, len(unread.rows))
 
 

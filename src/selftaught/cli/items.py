@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import sys
 import warnings
@@ -17,8 +18,8 @@ from .kinds import KINDS, MAKERS, add_maker_options, kind_of
 from .terminal import UsageError, progress
 
 __all__ = [
-    *("Unread", "add_feature_options", "check_places", "fit_extractor", "read_item_pool", "read_item_problem"),
-    *("rows_of",),
+    *("Unread", "add_feature_options", "check_places", "fit_extractor", "portable", "read_item_pool"),
+    *("read_item_problem", "rows_of"),
 ]
 
 MOST_NAMED = 20
@@ -87,6 +88,13 @@ def rows_of(place, found, extractor, unread):
         unread.tell()
         raise ValueError(f"none of the {len(found.items)} items of {place} can be read: see {unread.report}.")
     return np.asarray(extracted.X), found.take(extracted.kept)
+
+
+def portable(extractor):
+    """Return a fitted extractor for a file: without what belongs to this run, or served the fit alone."""
+    served = dict(cache=None, n_jobs=None, word_vectors=None)
+    parameters = extractor.get_params(deep=False)
+    return copy.copy(extractor).set_params(**{name: value for name, value in served.items() if name in parameters})
 
 
 def read_item_problem(arguments):

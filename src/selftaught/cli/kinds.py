@@ -116,7 +116,7 @@ def _checked(path) -> Any:
     """Return a file's absolute path, so that a model that remembers it finds it from other folders too."""
     if path is not None and not path.is_file():
         raise UsageError(f"there is no file {path}.")
-    return None if path is None else path.absolute()
+    return None if path is None else str(path.absolute())
 
 
 # Texts

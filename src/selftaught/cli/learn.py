@@ -16,7 +16,7 @@ from selftaught.persistence import Provenance, check_skops, hash_file, save_mode
 from selftaught.tables import write_table
 
 from .inputs import add_input_options, check_files, describe_problem, read_problem
-from .items import add_feature_options, check_places, read_item_problem
+from .items import add_feature_options, check_places, portable, read_item_problem
 from .methods import SELECTORS, add_method_options, make_classifier
 from .terminal import UsageError, blaming, laid_out, notes_in_one_line, progress
 
@@ -64,7 +64,7 @@ def run_fit(arguments):
     _check_usage(arguments, is_table=False)
     check_skops()
     problem, classifier = _learn(arguments)
-    extractor = problem.extractor and problem.extractor.set_params(cache=None, n_jobs=None)
+    extractor = None if problem.extractor is None else portable(problem.extractor)
     save_model(classifier, arguments.out, _provenance(arguments, classifier), extractor)
     _report(arguments, problem, classifier)
 
