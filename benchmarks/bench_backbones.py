@@ -22,7 +22,8 @@ from PIL import Image
 from torch import nn
 
 from selftaught.features import IMAGENET, Backbone, MobileNetV2Features, TextInput, VGG19Features
-from selftaught.features.torch_modules import VGG19, MobileNetV2
+from selftaught.features.architectures.mobilenet_v2 import MobileNetV2
+from selftaught.features.architectures.vgg19 import VGG19
 
 BATCH = 8
 WORDS = "the a film was very good bad and plot actor boring music scene of in never seen such ending".split()

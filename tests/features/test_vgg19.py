@@ -14,7 +14,7 @@ from torch import nn
 
 from selftaught.features import IMAGENET, VGG19Features
 from selftaught.features import vgg19 as module_of_vgg19
-from selftaught.features.torch_modules import VGG19
+from selftaught.features.architectures.vgg19 import VGG19
 
 # Where the normalised file has its convolutions: each follows the border's reflection, and a ReLU follows it.
 NORMALISED = [2, 5, 9, 12, 16, 19, 22, 25, 29, 32, 35, 38, 42, 45, 48, 51]

@@ -52,7 +52,7 @@ class MobileNetV2Features(PretrainedFeatures):
 
     def _module(self, state, path):
         nn: Any = import_extra("torch.nn", "torch")
-        from .torch_modules import MobileNetV2, without_normalisations
+        from .architectures.mobilenet_v2 import MobileNetV2, without_normalisations
 
         network = without_normalisations(strictly_loaded(MobileNetV2, state, path))
         return nn.Sequential(network.features, nn.AdaptiveAvgPool2d(1), nn.Flatten())
