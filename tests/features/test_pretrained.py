@@ -19,7 +19,7 @@ from selftaught.features.pretrained import WEIGHT_FILES, strictly_loaded
 @pytest.mark.parametrize("remote", WEIGHT_FILES, ids=lambda remote: remote.name)
 def test_the_name_holds_the_first_digits_of_the_checksum_as_torchvision_has_it(remote):
     assert re.fullmatch("[0-9a-f]{64}", remote.sha256)
-    assert re.search(r"-([0-9a-f]{8})\.pth$", remote.name)[1] == remote.sha256[:8]
+    assert remote.name.endswith(f"-{remote.sha256[:8]}.pth")
     assert remote.url == f"https://download.pytorch.org/models/{remote.name}"
     assert str(remote.place("data")).endswith(f"weights/{remote.name}")
 

@@ -6,6 +6,7 @@ import copy
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -72,8 +73,8 @@ class Backbone(NetworkFeatures):
 
     def __init__(
         self,
-        model,
-        reads=IMAGENET,
+        model: Any,
+        reads: ImageInput | TextInput = IMAGENET,
         *,
         output=None,
         pooling="mean",

@@ -55,11 +55,11 @@ def mobilenet(seed):
     """MobileNetV2 with random weights and with normalisations that do something."""
     torch.manual_seed(seed)
     module = MobileNetV2().eval()
+    bounds = dict(weight=(0.5, 1.5), bias=(-0.2, 0.5), running_mean=(-0.1, 0.1), running_var=(0.5, 2))
     for part in module.modules():
         if isinstance(part, torch.nn.BatchNorm2d):
-            for values, low, high in ((part.weight, 0.5, 1.5), (part.bias, -0.2, 0.5), (part.running_mean, -0.1, 0.1)):
-                torch.nn.init.uniform_(values, low, high)
-            torch.nn.init.uniform_(part.running_var, 0.5, 2)
+            for name, (low, high) in bounds.items():
+                torch.nn.init.uniform_(getattr(part, name), low, high)
     return module
 
 
