@@ -70,13 +70,17 @@ def sha256():
 
 @pytest.fixture(scope="session")
 def shared_weights():
-    """Give the path of a network's file, or a skip that says how to point to it."""
+    """Give the path of a network's file by its name, which may begin with a folder; or skip and say how to point to it.
+
+    Packages that hold networks may be unpacked there as they are.
+    """
     folder = Path(os.environ.get("SELFTAUGHT_WEIGHTS") or ROOT.parent / "shared" / "weights")
 
     def path_of(name):
-        if not (folder / name).is_file():
+        found = next(folder.rglob(name), None)
+        if found is None:
             pytest.skip(f"no {name} in {folder}: set SELFTAUGHT_WEIGHTS to the folder that holds it")
-        return folder / name
+        return found
 
     return path_of
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from torch import nn
 
 from selftaught.features import Backbone, ImageInput, TextInput, UnreadableItems
 
-SMALL = ImageInput(size=8, resize=None, mean=(0, 0, 0), std=(1, 1, 1))
+SMALL: Any = ImageInput(size=8, resize=None, mean=(0, 0, 0), std=(1, 1, 1))
 W = np.array([[1.0, 2, 3], [0, -1, 0.5]])
+DIVIDED: tuple[dict[str, Any], ...] = (dict(batch_size=3), dict(batch_size=100), dict(batch_size=2, n_jobs=2))
 TEXTS = ["a b c", "d", "a a a a b c d e f g", "", "j i h", "b"]
 
 
@@ -102,7 +104,7 @@ def test_rows_do_not_depend_on_the_rows_beside_them(tokenizer, embedding, pictur
     """Batches, threads and padding are a matter of speed: they may change a sum's order and nothing else."""
     for model, reads, items in ((convolution(), SMALL, pictures), (embedding, TextInput(tokenizer), TEXTS)):
         alone = np.concatenate([Backbone(model, reads).fit().transform([item]) for item in items])
-        for settings in (dict(batch_size=3), dict(batch_size=100), dict(batch_size=2, n_jobs=2)):
+        for settings in DIVIDED:
             rows = Backbone(model, reads, **settings).fit().transform(items)
             np.testing.assert_allclose(rows, alone, rtol=1e-5, atol=1e-6, err_msg=str(settings))
 
@@ -134,7 +136,7 @@ def test_the_callers_module_is_not_changed_and_may_change(pictures):
     assert all(parameter.requires_grad for parameter in module.parameters())
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     with torch.no_grad():
-        module[0].weight.add_(1)
+        next(module.parameters()).add_(1)
     np.testing.assert_array_equal(fitted.transform(pictures), rows)
     assert not np.allclose(fitted.fit().transform(pictures), rows)
 
@@ -193,7 +195,12 @@ def test_fit_needs_no_items_and_takes_them(tmp_path, pictures):
 
 def test_rows_in_the_cache_are_of_this_model_and_these_settings(tmp_path, pictures, monkeypatch):
     cache, path = tmp_path / "cache", image_model(tmp_path / "m.onnx", W)
-    settings = [{}, dict(normalize=True), dict(output="mean"), dict(reads=ImageInput(size=8, resize=None))]
+    settings: list[dict[str, Any]] = [
+        {},
+        dict(normalize=True),
+        dict(output="mean"),
+        dict(reads=ImageInput(size=8, resize=None)),
+    ]
     rows = []
     for changed in settings:
         expected = Backbone(path, **dict(dict(reads=SMALL), **changed)).fit().transform(pictures)
@@ -226,7 +233,7 @@ def test_rows_in_the_cache_are_of_this_model_and_these_settings(tmp_path, pictur
 )
 def test_wrong_parameters_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Backbone(**dict(dict(model=convolution(), reads=SMALL), **settings)).fit()
+        Backbone(**{"model": convolution(), "reads": SMALL, **settings}).fit()
 
 
 def test_all_numbers_of_a_text_are_no_row(tokenizer, embedding):

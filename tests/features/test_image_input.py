@@ -1,6 +1,7 @@
 """What a network sees of an image, held against torch's own resampling and against pixels counted by hand."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from PIL import Image
 
 from selftaught.features import IMAGENET, ImageInput, Unreadable
 
-RAW = dict(mean=(0, 0, 0), std=(1, 1, 1))
+RAW: dict[str, Any] = dict(mean=(0, 0, 0), std=(1, 1, 1))
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_mean_and_std_are_of_red_green_and_blue_whatever_the_order_of_channels(i
     plain = ImageInput(size=60, resize=60, **RAW).prepare(image)
     mean, std = np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.25, 2.0])
     expected = (plain - mean[:, None, None]) / std[:, None, None]
-    settings = dict(size=60, resize=60, mean=mean, std=std)
+    settings: dict[str, Any] = dict(size=60, resize=60, mean=mean, std=std)
     np.testing.assert_allclose(ImageInput(**settings).prepare(image), expected, rtol=1e-5, atol=1e-6)
     bgr = ImageInput(**settings, channels="BGR").prepare(image)
     np.testing.assert_allclose(bgr, expected[::-1], rtol=1e-5, atol=1e-6)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from selftaught.features import IMAGENET, Backbone, MobileNetV2Features
-from selftaught.features.torch_modules import MobileNetV2
+from selftaught.features.architectures.mobilenet_v2 import MobileNetV2
 
 
 @pytest.fixture(scope="module")

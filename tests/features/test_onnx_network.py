@@ -1,6 +1,7 @@
 """ONNX files: run by names and types of their inputs; what cannot be run is refused in words."""
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_the_fingerprint_is_the_files_content(tmp_path):
 
 
 def test_weights_in_a_file_beside_the_model_are_part_of_the_fingerprint(tmp_path, rng):
-    saving = dict(save_as_external_data=True, location="weights.bin", size_threshold=0)
+    saving: dict[str, Any] = dict(save_as_external_data=True, location="weights.bin", size_threshold=0)
     path = image_model(tmp_path / "m.onnx", W, **saving)
     network = OnnxNetwork(path)
     x = images(rng)

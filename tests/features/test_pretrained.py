@@ -1,6 +1,8 @@
 """Published weights: the table, strict loading without memory, and fetching from a server on this machine."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,14 +11,15 @@ from torch import nn
 
 from selftaught._download import FetchError, RemoteFile
 from selftaught.features import MobileNetV2Features, VGG19Features
+from selftaught.features.architectures.mobilenet_v2 import MobileNetV2
+from selftaught.features.architectures.vgg19 import VGG19
 from selftaught.features.pretrained import WEIGHT_FILES, strictly_loaded
-from selftaught.features.torch_modules import VGG19, MobileNetV2
 
 
 @pytest.mark.parametrize("remote", WEIGHT_FILES, ids=lambda remote: remote.name)
 def test_the_name_holds_the_first_digits_of_the_checksum_as_torchvision_has_it(remote):
     assert re.fullmatch("[0-9a-f]{64}", remote.sha256)
-    assert re.search(r"-([0-9a-f]{8})\.pth$", remote.name)[1] == remote.sha256[:8]
+    assert remote.name.endswith(f"-{remote.sha256[:8]}.pth")
     assert remote.url == f"https://download.pytorch.org/models/{remote.name}"
     assert str(remote.place("data")).endswith(f"weights/{remote.name}")
 
@@ -120,3 +123,17 @@ def test_weights_of_another_network_or_none_at_all_are_named(tmp_path, extractor
     network = extractor.__name__.removesuffix("Features")
     with pytest.raises(ValueError, match=rf"w\.pth does not hold the weights of {network} under torchvision's names"):
         extractor(tmp_path / "w.pth").fit()
+
+
+def test_nobody_needs_torch_or_onnxruntime_to_import_the_extractors_or_to_read_a_model_file():
+    # In a process of its own: this one has long imported everything.
+    script = """
+import sys
+import selftaught.features
+from selftaught.persistence import get_trusted_types
+assert "selftaught.features.backbone.Backbone" in get_trusted_types()
+heavy = {"torch", "onnxruntime", "tokenizers", "PIL"} & set(sys.modules)
+assert not heavy, f"pulls {sorted(heavy)}"
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

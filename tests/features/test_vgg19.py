@@ -2,6 +2,7 @@
 
 import csv
 import tarfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import nn
 
 from selftaught.features import IMAGENET, VGG19Features
 from selftaught.features import vgg19 as module_of_vgg19
-from selftaught.features.torch_modules import VGG19
+from selftaught.features.architectures.vgg19 import VGG19
 
 # Where the normalised file has its convolutions: each follows the border's reflection, and a ReLU follows it.
 NORMALISED = [2, 5, 9, 12, 16, 19, 22, 25, 29, 32, 35, 38, 42, 45, 48, 51]
@@ -56,7 +57,7 @@ def normalised_anew(state, pixels):
 
 def pixels_of(images):
     """What is seen, (n, 3, 224, 224) in [0, 1], without ImageNet's scale."""
-    mean, std = (np.float32(values)[:, None, None] for values in (IMAGENET.mean, IMAGENET.std))
+    mean, std = (np.array(values, np.float32)[:, None, None] for values in (IMAGENET.mean, IMAGENET.std))
     return torch.from_numpy(np.stack([IMAGENET.prepare(image) * std + mean for image in images]))
 
 
@@ -138,7 +139,7 @@ def test_fc7_of_the_whole_network_has_4096_numbers():
     with torch.device("meta"):
         state = VGG19().state_dict()
         for layer in ("fc6", "fc7"):
-            module = VGG19Features(layer=layer)._module({k: v for k, v in state.items()}, "w.pth")
+            module = VGG19Features(layer=layer)._module(dict(state), Path("w.pth"))
             assert module(torch.empty(2, 3, 224, 224)).shape == (2, 4096)
 
 

@@ -59,7 +59,7 @@ def onnx_file(path, nodes, inputs, outputs, constants=(), **saving):
     return path
 
 
-def image_model(path, weights, *, batch="n", side="s", **saving):
+def image_model(path, weights, *, batch: str | int = "n", side: str | int = "s", **saving):
     """Images to tanh(W · mean colour): W (d, 3)."""
     nodes = [
         ("GlobalAveragePool", ["x"], ["mean"], {}),

@@ -6,6 +6,7 @@ import copy
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +67,13 @@ class Backbone(NetworkFeatures):
     >>> from selftaught.features import Backbone, ImageInput
     >>> channels = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
     >>> plain = ImageInput(size=8, resize=None, mean=(0, 0, 0), std=(1, 1, 1))
-    >>> Backbone(channels, plain).fit().transform([np.full((8, 8, 3), 51, np.uint8)]).round(3).tolist()
-    [[0.2, 0.2, 0.2]]
+    >>> Backbone(channels, plain).fit().transform([np.full((8, 8, 3), 64, np.uint8)]).round(2).astype(str).tolist()
+    [['0.25', '0.25', '0.25']]
     """
 
     def __init__(
         self,
-        model,
+        model: Any,
         reads: ImageInput | TextInput = IMAGENET,
         *,
         output=None,

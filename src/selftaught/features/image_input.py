@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
@@ -51,8 +52,8 @@ class ImageInput:
     size: int = 224
     resize: int | None = 256
     interpolation: str = "bilinear"
-    mean: tuple[float, ...] = (0.485, 0.456, 0.406)
-    std: tuple[float, ...] = (0.229, 0.224, 0.225)
+    mean: Sequence[float] = (0.485, 0.456, 0.406)
+    std: Sequence[float] = (0.229, 0.224, 0.225)
     channels: str = "RGB"
     layout: str = "NCHW"
 

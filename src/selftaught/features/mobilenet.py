@@ -13,9 +13,8 @@ __all__ = ["MobileNetV2Features"]
 class MobileNetV2Features(PretrainedFeatures):
     """Rows of MobileNetV2, trained on ImageNet: the means of its last 1280 feature maps, 0 or above.
 
-    A small network: some 60 times fewer operations than VGG-19, and rows that separate classes better. The image is
-    scaled to a shorter side of 256 pixels, and the 224 × 224 pixels in its middle are seen, as torchvision prescribes
-    for its weights.
+    A small network: some 60 times fewer operations than VGG-19. The image is scaled to a shorter side of 256 pixels,
+    and the 224 × 224 pixels in its middle are seen, as torchvision prescribes for its weights.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ class MobileNetV2Features(PretrainedFeatures):
 
     def _module(self, state, path):
         nn: Any = import_extra("torch.nn", "torch")
-        from .torch_modules import MobileNetV2, without_normalisations
+        from .architectures.mobilenet_v2 import MobileNetV2, without_normalisations
 
         network = without_normalisations(strictly_loaded(MobileNetV2, state, path))
         return nn.Sequential(network.features, nn.AdaptiveAvgPool2d(1), nn.Flatten())

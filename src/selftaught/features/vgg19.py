@@ -87,7 +87,7 @@ class VGG19Features(PretrainedFeatures):
 def vgg19(state: dict, path) -> Any:
     """Return VGG-19 with the tensors of a state dict: all of it, its convolutions alone, or the normalised ones."""
     import_extra("torch", "torch")
-    from .torch_modules import VGG19
+    from .architectures.vgg19 import VGG19
 
     colour = state.get("0.weight")
     if colour is not None and tuple(colour.shape) == (3, 3, 1, 1):

@@ -1,13 +1,11 @@
-"""The two architectures against what torchvision publishes of them, and against forward passes written anew."""
+"""MobileNetV2 against what torchvision publishes of it, and against a forward pass written anew."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from selftaught.features.torch_modules import VGG19, MobileNetV2, without_normalisations
+from selftaught.features.architectures.mobilenet_v2 import MobileNetV2, without_normalisations
 
-VGG19_CHANNELS = [64, 64, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512, 512, 512, 512, 512]
-VGG19_PLACES = [0, 2, 5, 7, 10, 12, 14, 16, 19, 21, 23, 25, 28, 30, 32, 34]
 # Input, widened and output channels of the 17 blocks, and their strides.
 BLOCKS = (
     *((32, 32, 16, 1), (16, 96, 24, 2), (24, 144, 24, 1), (24, 144, 32, 2), (32, 192, 32, 1), (32, 192, 32, 1)),
@@ -24,16 +22,6 @@ def on_meta(build, **settings):
     """A module without numbers: shapes alone."""
     with torch.device("meta"):
         return build(**settings)
-
-
-def vgg19_shapes():
-    found, before = {}, 3
-    for place, channels in zip(VGG19_PLACES, VGG19_CHANNELS, strict=True):
-        found |= {f"features.{place}.weight": (channels, before, 3, 3), f"features.{place}.bias": (channels,)}
-        before = channels
-    for place, (n_out, n_in) in {0: (4096, 25088), 3: (4096, 4096), 6: (1000, 4096)}.items():
-        found |= {f"classifier.{place}.weight": (n_out, n_in), f"classifier.{place}.bias": (n_out,)}
-    return found
 
 
 def mobilenet_shapes():
@@ -55,22 +43,11 @@ def mobilenet_shapes():
     return found | {"classifier.1.weight": (1000, 1280), "classifier.1.bias": (1000,)}
 
 
-@pytest.mark.parametrize(
-    ("build", "expected", "n_parameters"),
-    [(VGG19, vgg19_shapes(), 143_667_240), (MobileNetV2, mobilenet_shapes(), 3_504_872)],
-    ids=["VGG19", "MobileNetV2"],
-)
-def test_names_shapes_and_number_of_parameters_are_those_published(build, expected, n_parameters):
-    module = on_meta(build)
-    assert shapes(module) == expected
-    assert sum(parameter.numel() for parameter in module.parameters()) == n_parameters
+def test_names_shapes_and_number_of_parameters_are_those_published():
+    module = on_meta(MobileNetV2)
+    assert shapes(module) == mobilenet_shapes()
+    assert sum(parameter.numel() for parameter in module.parameters()) == 3_504_872
     assert module(torch.empty(2, 3, 224, 224, device="meta")).shape == (2, 1000)
-
-
-def test_the_convolutions_alone_are_those_of_the_whole():
-    assert shapes(on_meta(VGG19, has_classifier=False)) == {
-        name: shape for name, shape in vgg19_shapes().items() if name.startswith("features.")
-    }
 
 
 @pytest.fixture
@@ -78,11 +55,11 @@ def mobilenet(seed):
     """MobileNetV2 with random weights and with normalisations that do something."""
     torch.manual_seed(seed)
     module = MobileNetV2().eval()
+    bounds = dict(weight=(0.5, 1.5), bias=(-0.2, 0.5), running_mean=(-0.1, 0.1), running_var=(0.5, 2))
     for part in module.modules():
         if isinstance(part, torch.nn.BatchNorm2d):
-            for values, low, high in ((part.weight, 0.5, 1.5), (part.bias, -0.2, 0.5), (part.running_mean, -0.1, 0.1)):
-                torch.nn.init.uniform_(values, low, high)
-            torch.nn.init.uniform_(part.running_var, 0.5, 2)
+            for name, (low, high) in bounds.items():
+                torch.nn.init.uniform_(getattr(part, name), low, high)
     return module
 
 
@@ -126,19 +103,3 @@ def test_normalisations_inside_the_convolutions_change_rounding_alone(mobilenet)
     lighter = without_normalisations(mobilenet)
     assert not any(isinstance(part, torch.nn.BatchNorm2d) for part in lighter.modules())
     torch.testing.assert_close(lighter(x), expected, rtol=1e-4, atol=1e-5)
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("padding_mode", ["zeros", "reflect"])
-def test_vgg_computes_its_convolutions_and_maxima(seed, padding_mode):
-    torch.manual_seed(seed)
-    module = VGG19(padding_mode=padding_mode, has_classifier=False)
-    x = expected = torch.randn(1, 3, 64, 64)
-    border = "constant" if padding_mode == "zeros" else "reflect"
-    for place in VGG19_PLACES:
-        weight, bias = (module.state_dict()[f"features.{place}.{kind}"] for kind in ("weight", "bias"))
-        expected = F.conv2d(F.pad(expected, (1, 1, 1, 1), mode=border), weight, bias).relu()
-        if place in (2, 7, 16, 25, 34):
-            expected = F.max_pool2d(expected, 2)
-    assert expected.abs().max() > 0
-    torch.testing.assert_close(module.features(x), expected, rtol=1e-4, atol=1e-7)

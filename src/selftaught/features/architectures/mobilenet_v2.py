@@ -1,52 +1,21 @@
-"""VGG-19 and MobileNetV2 in plain torch, with the parameter names under which torchvision publishes their weights.
+"""MobileNetV2.
 
-K. Simonyan, A. Zisserman, "Very deep convolutional networks for large-scale image recognition", ICLR 2015.
 M. Sandler et al., "MobileNetV2: inverted residuals and linear bottlenecks", CVPR 2018.
-
-To be imported only where torch is known to be there.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import nn
 
-__all__ = ["VGG19", "MobileNetV2", "without_normalisations"]
+__all__ = ["MobileNetV2", "without_normalisations"]
 
-VGG19_STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # channels and convolutions; each ends in a maximum
-MOBILENET_STAGES = (  # widening, channels, blocks, stride of the first block
+STAGES = (  # widening, channels, blocks, stride of the first block
     *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
     *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
 )
-
-
-class VGG19(nn.Module):
-    """16 convolutions of 3 × 3 pixels and three full layers: (n, 3, 224, 224) to 1000 classes."""
-
-    def __init__(self, padding_mode: Literal["zeros", "reflect"] = "zeros", has_classifier=True):
-        super().__init__()
-        layers, n_in = [], 3
-        for n_out, count in VGG19_STAGES:
-            for _ in range(count):
-                layers += [nn.Conv2d(n_in, n_out, 3, padding=1, padding_mode=padding_mode), nn.ReLU(inplace=True)]
-                n_in = n_out
-            layers.append(nn.MaxPool2d(2))
-        self.features = nn.Sequential(*layers)
-        self.avgpool = nn.AdaptiveAvgPool2d(7)
-        if not has_classifier:
-            return
-        self.classifier = nn.Sequential(
-            *(nn.Linear(512 * 7 * 7, 4096), nn.ReLU(inplace=True), nn.Dropout()),
-            *(nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Dropout()),
-            nn.Linear(4096, 1000),
-        )
-
-    def forward(self, x):
-        """Return the scores of the classes, (n, 1000)."""
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 class InvertedResidual(nn.Module):
@@ -72,7 +41,7 @@ class MobileNetV2(nn.Module):
         super().__init__()
         blocks: list[nn.Module] = [_filtered(3, 32, 3, stride=2)]
         n_in = 32
-        for widening, n_out, count, stride in MOBILENET_STAGES:
+        for widening, n_out, count, stride in STAGES:
             for number in range(count):
                 blocks.append(InvertedResidual(n_in, n_out, stride if number == 0 else 1, widening))
                 n_in = n_out
