@@ -76,9 +76,7 @@ def test_a_model_of_images_predicts_and_scores_images(photos):
     assert main(["score", "m.skops", "pile", "--out", "s.csv"]) == 0
     bag, clf, _ = in_python()
     new = find_items("new")
-    assert [row["id"] for row in rows("p.csv")] == [
-        f"{y}/{path.name}" for y, path in zip(new.y, new.paths, strict=True)
-    ]
+    assert [row["id"] for row in rows("p.csv")] == [path.relative_to("new").as_posix() for path in new.paths]
     assert [row["prediction"] for row in rows("p.csv")] == clf.predict(bag.transform(new.paths)).tolist()
     assert len(rows("s.csv")) == 12
     saved = load_model("m.skops")
