@@ -13,12 +13,16 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 # Each test worker keeps to one thread: threads of BLAS inside parallel workers only fight for the same cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Real weights, once `make weights` has got them; without, the slow tests that want them are skipped.
+ifneq ($(wildcard weights),)
+export SELFTAUGHT_WEIGHTS ?= $(CURDIR)/weights
+endif
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow test-all lint examples bench clean
+.PHONY: help demo test test-slow test-all lint examples bench weights clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -47,6 +51,9 @@ examples: $(VENV)/.has-test  ## run the code of README, docs, docstrings and exa
 
 bench: $(VENV)/.has-bench  ## speed and memory, each against a peer in the same run
 	@set -e; for script in $(sort $(wildcard benchmarks/bench_*.py)); do echo "$$script"; $(BIN)/python "$$script"; done
+
+weights: $(BIN)/python  ## get the weights that benchmarks and slow tests run on (280 MB)
+	$(BIN)/python benchmarks/get_weights.py weights
 
 clean:  ## remove environments and everything generated
 	rm -rf .venv .venv-* .pytest_cache .ruff_cache build dist

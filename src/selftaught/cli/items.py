@@ -18,8 +18,14 @@ from .kinds import KINDS, MAKERS, add_maker_options, kind_of
 from .terminal import UsageError, progress
 
 __all__ = [
-    *("Unread", "add_feature_options", "check_places", "fit_extractor", "portable", "read_item_pool"),
-    *("read_item_problem", "rows_of"),
+    "Unread",
+    "add_feature_options",
+    "check_places",
+    "fit_extractor",
+    "portable",
+    "read_item_pool",
+    "read_item_problem",
+    "rows_of",
 ]
 
 MOST_NAMED = 20
