@@ -60,13 +60,14 @@ class Provenance:
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model file holds: the fitted ``model`` and its ``provenance``."""
+    """What a model file holds: the fitted ``model``, its ``provenance``, and what made its rows of images or texts."""
 
     model: Any
     provenance: Provenance
+    extractor: Any = None
 
 
-def save_model(model, path, provenance=None):
+def save_model(model, path, provenance=None, extractor=None):
     """Write a fitted model to a file.
 
     Parameters
@@ -77,6 +78,8 @@ def save_model(model, path, provenance=None):
         By custom ending in ``.skops``.
     provenance : Provenance, optional
         Kept beside the model. Without one, the versions of the packages are.
+    extractor : fitted extractor of `selftaught.features`, optional
+        What made the rows of the fit of images or texts, for those that come later.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def save_model(model, path, provenance=None):
     """
     io = check_skops()
     with written_whole(path) as unfinished:
-        io.dump(SavedModel(model, provenance or Provenance()), unfinished)
+        io.dump(SavedModel(model, provenance or Provenance(), extractor), unfinished)
 
 
 def load_model(path):

@@ -28,7 +28,13 @@ from ._files import written_whole
 from .source import SourcePool
 
 __all__ = [
-    *("Table", "check_place", "check_readable", "check_writable", "named_rows", "read_parquet_column", "read_table"),
+    "Table",
+    "check_place",
+    "check_readable",
+    "check_writable",
+    "named_rows",
+    "read_parquet_column",
+    "read_table",
     "write_table",
 ]
 

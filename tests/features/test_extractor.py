@@ -266,6 +266,15 @@ def test_of_many_only_the_first_are_named():
         fitted(Texts).transform([f"bad {i}" for i in range(20)])
 
 
+def test_a_long_path_is_named_whole_and_a_long_text_by_its_beginning(tmp_path):
+    path = tmp_path / ("x" * 100 + ".jpg")
+    path.write_bytes(b"bad")
+    with pytest.raises(UnreadableItems, match=r"x{100}\.jpg: it begins"):
+        fitted().transform([path])
+    with pytest.raises(UnreadableItems, match=r"read: bad x{76}: it begins"):
+        fitted(Texts).transform(["bad " + "x" * 100])
+
+
 def test_an_array_is_named_by_its_place(monkeypatch):
     def decode(self, raw):
         raise Unreadable("too bright")

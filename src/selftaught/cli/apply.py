@@ -16,6 +16,9 @@ from selftaught.persistence import load_model
 from selftaught.tables import named_rows, read_table, write_table
 
 from .inputs import as_pool, check_files
+from .items import check_places, read_item_pool
+from .kinds import KINDS
+from .methods import parse_jobs
 from .terminal import UsageError, blaming, laid_out, notes_in_one_line, progress
 
 __all__ = ["add_parser"]
@@ -42,6 +45,10 @@ def add_parser(subparsers):
 def _add_options(parser, name, what):
     parser.add_argument("model", type=Path, metavar="MODEL", help="written by selftaught fit")
     parser.add_argument("new", type=Path, metavar=name, help=what)
+    group = parser.add_argument_group("images and texts, where the model was fitted with --features")
+    KINDS["texts"].add_columns(group)
+    group.add_argument("--cache", type=Path, metavar="DIR", help="keep rows here: interrupted work goes on")
+    group.add_argument("--jobs", type=parse_jobs, metavar="N", help="items worked on at once; -1 for all cores")
     parser.add_argument("--id", metavar="COLUMN", help="column of row ids (default: that of the fit, if it is there)")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="the results, as .csv, .parquet or .npz"
@@ -85,9 +92,13 @@ def _open(arguments):
     """Return the model, and the rows as a pool with the columns of its fit."""
     if not arguments.model.is_file():
         raise UsageError(f"there is no model file {arguments.model}.")
-    check_files([arguments.new], arguments.out)
     saved = load_model(arguments.model)
     model, columns = saved.model, saved.provenance.columns
+    if saved.extractor is not None:
+        check_places([arguments.new], [arguments.out], arguments.cache, is_table=True)
+        arguments.text = arguments.text or columns.get("text")
+        return model, read_item_pool(arguments, arguments.new, saved.extractor)
+    check_files([arguments.new], arguments.out)
     id_of_fit = columns.get("id")
     known = (columns.get("label"), id_of_fit, *columns.get("drop", ()))
     apart, ids = [name for name in known if name is not None], [] if arguments.id is None else [arguments.id]

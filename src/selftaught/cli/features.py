@@ -1,127 +1,59 @@
-"""``selftaught features``: from a folder of images to rows that the other commands read.
+"""``selftaught features``: from a folder of images, or a file of texts, to rows that the other commands read.
 
-    X        one row for each file that could be read
-    paths    its path inside the folder; ``--id paths`` carries it into later results
-    y        its class, where the folder's sub-folders are classes; ``--label y``
+    X        one row for each item that could be read
+    paths    of images: the path inside the folder (of texts: ``names``); ``--id paths`` carries it into later results
+    y        its class, where there are classes; ``--label y``
 
 What could not be read is named in a report beside the output. An extractor that learns something, such as visual words,
-learns it from the folder itself, from others (``--fit-on``), or has done so before (``--with``).
-
-A further kind of items is a further `Kind`, a further extractor an entry in its ``extractors``.
+learns it from the items themselves, from others (``--fit-on``), or has done so before (``--with``).
 """
 
 from __future__ import annotations
 
-import copy
-import csv
-import sys
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from selftaught._files import written_whole
-from selftaught.features import FolderItems, SIFTBag, find_items
 from selftaught.features.extractor import FeatureExtractor
-from selftaught.features.folders import first_level
 from selftaught.persistence import Provenance, check_skops, load_model, save_model
-from selftaught.tables import check_place
 
-from .methods import parse_count, parse_jobs, parse_seed
-from .terminal import UsageError, laid_out, notes_in_one_line, progress
+from .items import Unread, check_places, fit_extractor, portable, rows_of
+from .kinds import KINDS, add_maker_options
+from .methods import parse_jobs, parse_seed
+from .terminal import UsageError, laid_out, notes_in_one_line
 
-__all__ = ["KINDS", "Kind", "add_parser"]
-
-MOST_NAMED = 20
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One kind of items: where they are, and what makes rows of them.
-
-    ``place`` stands for the place in the help; ``find`` the items of a place, in order; ``names`` what to call some of
-    them in the output, and their classes or None; ``extractors`` makes unfitted extractors of the parsed options, by
-    short name, the first being the default; ``add_options`` adds options of theirs.
-    """
-
-    place: str
-    help: str
-    find: Callable[[Path], Any]
-    names: Callable[[Path, Any], tuple[dict[str, np.ndarray], np.ndarray | None]]
-    extractors: dict[str, Callable[[Any], FeatureExtractor]]
-    add_options: Callable[[Any], None]
-
-
-# Images
-
-
-def _make_sift(arguments):
-    return SIFTBag(arguments.words, random_state=arguments.seed)
-
-
-def _add_image_options(parser):
-    parser.add_argument(
-        "--words", type=parse_count, default=1000, metavar="N", help="visual words of sift (default: 1000)"
-    )
-
-
-def _find_images(folder):
-    return _found(folder).paths
-
-
-def _found(folder) -> FolderItems:
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}.")
-    return find_items(folder)
-
-
-def _image_names(folder, paths):
-    inside = np.array([path.relative_to(folder).as_posix() for path in paths])
-    return {"paths": inside}, first_level(folder, paths)
-
-
-KINDS = {
-    "images": Kind(
-        place="FOLDER",
-        help="a folder of images, and of sub-folders, which are its classes if no image lies beside them",
-        find=_find_images,
-        names=_image_names,
-        extractors={"sift": _make_sift},
-        add_options=_add_image_options,
-    ),
-}
-
-
-# The command
+__all__ = ["add_parser"]
 
 
 def add_parser(subparsers):
     """Add the subcommand, which has one of its own for each kind of items."""
     parser = subparsers.add_parser(
         "features",
-        help="from a folder of images to a table of features",
-        description="Turn items into rows of numbers, which the other commands read.",
+        help="from images or texts to a table of features",
+        description="Turn images or texts into rows of numbers, which the other commands read.",
     )
     kinds = parser.add_subparsers(title="kinds of items", metavar="KIND", required=True)
     for name, kind in KINDS.items():
         of_kind = kinds.add_parser(
-            name, help=f"{kind.help}", description=f"Turn {name} into rows of numbers. {kind.place}: {kind.help}."
+            name, help=kind.help, description=f"Turn {name} into rows of numbers. {kind.place}: {kind.help}."
         )
         _add_options(of_kind, name, kind)
-        of_kind.set_defaults(run=run, kind=name)
+        of_kind.set_defaults(run=run, kind=name, label=None)
 
 
 def _add_options(parser, name, kind):
     parser.add_argument("place", type=Path, metavar=kind.place, help=kind.help)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.npz", help="the rows: X, what they are, y")
-    names = tuple(kind.extractors)
+    if name == "texts":
+        parser.add_argument("--label", metavar="COLUMN", help="column that holds the classes (.csv, .parquet)")
+    kind.add_columns(parser)
+    names = tuple(kind.makers)
     parser.add_argument(
         "--extractor", default=names[0], choices=names, metavar="NAME", help=f"{', '.join(names)} (default: {names[0]})"
     )
-    kind.add_options(parser)
+    add_maker_options(parser, (name,))
     parser.add_argument(
         "--fit-on",
         type=Path,
@@ -141,36 +73,25 @@ def run(arguments):
     """Make and write the rows."""
     _check_usage(arguments)
     kind = KINDS[arguments.kind]
-    items = kind.find(arguments.place)
+    found = kind.find(arguments.place, arguments, arguments.label)
+    unread = Unread(arguments.out)
     with notes_in_one_line():
-        extractor = _extractor(arguments, kind, items)
-        with progress("making rows"):
-            extracted = extractor.extract(items)
-    report = arguments.out.with_suffix(".unreadable.csv")
-    _tell_unreadable(items, extracted.problems, report)
-    if not len(extracted.kept):
-        raise ValueError(f"none of the {len(items)} {arguments.kind} of {arguments.place} can be read: see {report}.")
-    names, y = kind.names(arguments.place, [items[i] for i in extracted.kept])
-    _write(arguments.out, extracted.X, names, y)
+        extractor = _extractor(arguments, kind, found)
+        X, kept = rows_of(arguments.place, found, extractor, unread)
+    unread.tell()
+    _write(arguments.out, {"X": X, kind.names: kept.names} | ({} if kept.y is None else {"y": kept.y}))
     if arguments.save_extractor is not None:
         provenance = Provenance(method=arguments.extractor, seed=arguments.seed)
-        save_model(copy.copy(extractor).set_params(cache=None, n_jobs=None), arguments.save_extractor, provenance)
-    _report(arguments, extracted, y)
+        save_model(portable(extractor), arguments.save_extractor, provenance)
+    _report(arguments, X, kept.y, len(unread.rows))
 
 
 def _check_usage(arguments):
     """Find out before any work what cannot be done."""
     if arguments.out.suffix.lower() != ".npz":
         raise UsageError(f"--out is a file of arrays and must end in .npz, got {arguments.out}.")
-    written = [arguments.out, *([arguments.save_extractor] if arguments.save_extractor else [])]
-    try:
-        for path in written:
-            check_place(path)
-    except ValueError as error:
-        raise UsageError(error) from error
-    for path in [*written, *([arguments.cache] if arguments.cache else [])]:
-        if arguments.place.resolve() in path.resolve().parents:
-            raise UsageError(f"{path} lies in {arguments.place}, and would count among its {arguments.kind} next time.")
+    written = [arguments.out, *([] if arguments.save_extractor is None else [arguments.save_extractor])]
+    check_places([arguments.place], written, arguments.cache)
     if arguments.fitted is not None:
         if arguments.fit_on:
             raise UsageError("--with uses an extractor as it is, and --fit-on fits one: give one of the two.")
@@ -180,7 +101,7 @@ def _check_usage(arguments):
         check_skops()
 
 
-def _extractor(arguments, kind, items):
+def _extractor(arguments, kind, found):
     """Return the fitted extractor that the command line asks for."""
     here: dict[str, Any] = dict(cache=arguments.cache, n_jobs=arguments.jobs)
     if arguments.fitted is not None:
@@ -189,42 +110,37 @@ def _extractor(arguments, kind, items):
             held = type(extractor).__name__
             raise ValueError(f"{arguments.fitted} holds a {held}, which makes no rows of {arguments.kind}.")
         return extractor.set_params(**here)
-    extractor = kind.extractors[arguments.extractor](arguments).set_params(**here)
-    with progress(f"fitting {arguments.extractor}"), warnings.catch_warnings():
-        if not arguments.fit_on:
-            # What cannot be read is named when the rows are made.
-            warnings.filterwarnings("ignore", message="words are learned without")
-            return extractor.fit(items)
-        return extractor.fit([item for place in arguments.fit_on for item in kind.find(place)])
+    maker = kind.makers[arguments.extractor]
+    places = [found]
+    if arguments.fit_on:
+        places = [kind.find(place, arguments, arguments.label) for place in arguments.fit_on]
+    items = [item for place in places for item in place.items]
+    y = None
+    if maker.learns_from == "labels":
+        y = np.concatenate([_labels(arguments, place.y) for place in places])
+    return fit_extractor(maker, maker.make(arguments).set_params(**here), items, y)
 
 
-def _tell_unreadable(items, problems, report):
-    """Name what cannot be read on standard error and in a report; take away a report that is out of date."""
-    if not problems:
-        report.unlink(missing_ok=True)
-        return
-    rows = [(str(items[i]), reason) for i, reason in problems.items()]
-    for name, reason in rows[:MOST_NAMED]:
-        print(f"selftaught: unreadable: {name}: {reason}", file=sys.stderr)
-    if len(rows) > MOST_NAMED:
-        print(f"selftaught: unreadable: {len(rows) - MOST_NAMED} more, see {report}", file=sys.stderr)
-    with written_whole(report) as unfinished, open(unfinished, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("path", "reason"), *rows])
+def _labels(arguments, y):
+    if y is None:
+        raise UsageError(
+            f"{arguments.extractor} learns from labelled {arguments.kind}: name their column by --label, give a folder "
+            "whose sub-folders are classes, name labelled ones by --fit-on, or use a fitted extractor by --with."
+        )
+    return y
 
 
-def _write(path, X, names, y):
-    arrays: dict[str, Any] = {"X": X, **names} | ({} if y is None else {"y": y})
+def _write(path, arrays: dict[str, Any]):
     with written_whole(path) as unfinished, open(unfinished, "wb") as file:
         np.savez_compressed(file, **arrays)
 
 
-def _report(arguments, extracted, y):
-    n_rows, n_features = extracted.X.shape
+def _report(arguments, X, y, n_unread):
     n_classes = 0 if y is None else len(np.unique(y))
     classes = f" of {n_classes} {'class' if n_classes == 1 else 'classes'}" if n_classes else ""
-    unreadable = f", {len(extracted.problems)} unreadable" if extracted.problems else ""
+    unread = f", {n_unread} unreadable" if n_unread else ""
     lines = [
-        (arguments.kind, f"{arguments.place}: {n_rows:,} rows{classes}, {n_features:,} features{unreadable}"),
+        (arguments.kind, f"{arguments.place}: {len(X):,} rows{classes}, {X.shape[1]:,} features{unread}"),
         ("extractor", _origin(arguments)),
         ("written", str(arguments.out)),
     ]
@@ -235,5 +151,7 @@ def _origin(arguments):
     """Say what the extractor is, and what it has seen."""
     if arguments.fitted is not None:
         return f"{arguments.fitted}, as it was saved"
+    if KINDS[arguments.kind].makers[arguments.extractor].learns_from == "nothing":
+        return arguments.extractor
     seen = ", ".join(map(str, arguments.fit_on)) if arguments.fit_on else f"{arguments.place} itself"
     return f"{arguments.extractor}, seed {arguments.seed}, fitted on {seen}"

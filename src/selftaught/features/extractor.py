@@ -32,6 +32,7 @@ __all__ = ["Extracted", "FeatureExtractor", "Unreadable", "UnreadableItems"]
 
 BATCHES_A_ROUND = 4
 MOST_NAMED = 5
+MOST_LETTERS = 80
 
 
 class Unreadable(ValueError):
@@ -198,9 +199,15 @@ class FeatureExtractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         allowed = "a path or an array" if self.items_are == "images" else "a text"
         raise ValueError(f"each item must be {allowed}, got {item!r:.80} of type {type(item).__name__}.")
 
+    def _name(self, item, position) -> str:
+        """Return how to call an item in a message: a path whole, a text by its beginning."""
+        if isinstance(item, np.ndarray):
+            return f"number {position}"
+        return str(item) if self.items_are == "images" else str(item)[:MOST_LETTERS]
+
     def _in_words(self, X, problems) -> str:
         """Say which items cannot be read, and why."""
-        named = [f"{_name(X[i], i)}: {why}" for i, why in islice(problems.items(), MOST_NAMED)]
+        named = [f"{self._name(X[i], i)}: {why}" for i, why in islice(problems.items(), MOST_NAMED)]
         more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
         return f"{len(problems)} of {len(X)} {self.items_are} cannot be read: {'; '.join(named)}{more}"
 
@@ -229,8 +236,3 @@ def _key(raw: bytes | np.ndarray) -> bytes:
         return hashlib.sha256(raw).digest()
     head = f"{raw.dtype.str} {raw.shape} ".encode()
     return hashlib.sha256(head + np.ascontiguousarray(raw).tobytes()).digest()
-
-
-def _name(item, position) -> str:
-    """Return how to call an item in a message."""
-    return f"number {position}" if isinstance(item, np.ndarray) else str(item)[:80]
