@@ -4,7 +4,7 @@ Caltech-101: the paper's five groups of 20 classes, 15 training and 15 test imag
 100 or 1000 training and 750 test texts per class, five draws. Whatever features learn, they learn without the test: a
 vocabulary of visual words from source and target-train, a network from the labels of the source or of target-train.
 
-The classifier is the same for all: rows around their mean, of unit length (TF-IDF as it is), logistic regression, its
+The classifier is the same for all: rows around their mean, of unit length (TF-IDF as it is), softmax regression, its
 penalty chosen by cross-validation on the training rows. No source row trains it.
 
     python benchmarks/bench_probe.py --data DIR --weights DIR [--cache DIR] [--only images texts] [--out FILE.jsonl]
@@ -31,6 +31,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
+from selftaught import SoftmaxClassifier
 from selftaught.datasets import caltech101_splits, load_imdb, load_tweets, sentiment_splits
 from selftaught.features import (
     Backbone,
@@ -43,14 +44,17 @@ from selftaught.features import (
     tokenize,
 )
 
-PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def accuracy_of(X, y, X_test, y_test):
     """Return the test accuracy of a linear classifier whose penalty is chosen on the training rows."""
-    frame = (StandardScaler(with_std=False), Normalizer()) if isinstance(X, np.ndarray) else ()
-    linear = make_pipeline(*frame, LogisticRegression(max_iter=5000))
-    grid = {"logisticregression__C": PENALTIES}
+    if isinstance(X, np.ndarray):
+        linear = make_pipeline(StandardScaler(with_std=False), Normalizer(), SoftmaxClassifier())
+        grid: dict = {"softmaxclassifier__l2": PENALTIES}
+    else:  # sparse
+        linear = LogisticRegression(max_iter=5000)
+        grid = {"C": [1 / (l2 * len(y)) for l2 in PENALTIES]}
     return GridSearchCV(linear, grid, cv=3).fit(X, y).score(X_test, y_test)
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("PIL")
 from picture_files import encoded, picture, written
 from PIL import Image
 
-from selftaught.cli import features, main, terminal
+from selftaught.cli import kinds, main, terminal
 from selftaught.features import SIFTBag
 from selftaught.persistence import load_model, save_model
 from selftaught.tables import read_table
@@ -226,7 +226,7 @@ def test_images_are_counted_on_a_terminal(photos, run, monkeypatch):
     [
         (("--out", "F.csv"), 2, "--out is a file of arrays and must end in .npz"),
         (("--out", "missing/F.npz"), 2, "there is no folder missing"),
-        (("--out", "photos/F.npz"), 2, "lies in photos, and would count among its images next time"),
+        (("--out", "photos/F.npz"), 2, "lies in photos, and would count among what is found there next time"),
         (("--cache", "photos/cat/c"), 2, "lies in photos"),
         (("--save-extractor", "missing/e.skops"), 2, "there is no folder missing"),
         (("--with", "none.skops"), 2, "there is no saved extractor none.skops"),
@@ -265,5 +265,7 @@ def test_an_incomplete_command_is_wrong_usage(arguments, capsys):
 
 
 def test_every_kind_has_what_the_command_asks_of_it():
-    for kind in features.KINDS.values():
-        assert kind.extractors and kind.place.isupper() and kind.help
+    for name, kind in kinds.KINDS.items():
+        assert kind.makers and kind.place.isupper() and kind.help
+        assert all(kinds.kind_of(maker) == name for maker in kind.makers)
+        assert {maker.learns_from for maker in kind.makers.values()} <= {"items", "labels", "nothing"}

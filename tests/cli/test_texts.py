@@ -5,12 +5,11 @@ import gzip
 import lzma
 import zipfile
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from selftaught.cli.terminal import UsageError
-from selftaught.cli.texts import add_text_options, make_sentence_cnn, read_texts
+from selftaught.cli.texts import add_network_options, has_columns, make_sentence_cnn, read_texts
 
 FRAME = pd.DataFrame({"id": [7, 8, 9], "review": ["Good, very good.", "naïve", ""], "mood": ["fine", "poor", "01"]})
 
@@ -120,36 +119,23 @@ def test_what_is_wrong_with_a_place_or_column_is_said(tmp_path):
 
 def parse(*words):
     parser = argparse.ArgumentParser()
-    add_text_options(parser)
+    add_network_options(parser)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(words)
 
 
-def known_words(cnn):
-    assert cnn.word_vectors is not None
-    return cnn.word_vectors.words
-
-
-def test_options_make_the_network_with_the_words_of_the_texts(tmp_path):
+def test_options_make_the_network(tmp_path):
     (tmp_path / "v.txt").write_text("good 1 2\nbad 3 4\nfilm 5 6\n")
-    (tmp_path / "t.txt").write_text("Good film\n")
     arguments = parse(
         "--word-vectors", str(tmp_path / "v.txt"), "--maps", "7", "--static", "--max-words", "9", "--seed", "3"
     )
-    cnn = make_sentence_cnn(arguments, read_texts(tmp_path / "t.txt"))
+    cnn = make_sentence_cnn(arguments)
     assert (cnn.maps, cnn.static, cnn.max_words, cnn.random_state) == (7, True, 9, 3)
-    assert known_words(cnn) == ("good", "film")
-    assert known_words(make_sentence_cnn(arguments)) == ("good", "bad", "film")
-    with pytest.raises(UsageError, match=r"there is no file of word vectors .*none.txt"):
+    assert cnn.word_vectors is not None and cnn.word_vectors.words == ("good", "bad", "film")
+    with pytest.raises(UsageError, match=r"there are no word vectors .*none.txt"):
         make_sentence_cnn(parse("--word-vectors", str(tmp_path / "none.txt")))
 
 
-def test_rows_for_the_other_commands(tmp_path):
-    # The whole way: texts and classes from a file, a network, rows.
-    lines = [f"{'good' if i % 2 else 'bad'} number{i},{'yes' if i % 2 else 'no'}" for i in range(40)]
-    (tmp_path / "t.csv").write_text("text,y\n" + "\n".join(lines))
-    (tmp_path / "v.txt").write_text("good 1 2\nbad -3 1\n")
-    texts = read_texts(tmp_path / "t.csv", label="y")
-    cnn = make_sentence_cnn(parse("--word-vectors", str(tmp_path / "v.txt"), "--maps", "4"), texts)
-    rows = cnn.fit(texts.items, texts.y).transform(texts.items)
-    assert rows.shape == (40, 12) and np.isfinite(rows).all()
+def test_which_places_have_columns(tmp_path):
+    assert has_columns(tmp_path / "t.csv") and has_columns(tmp_path / "t.parquet")
+    assert not has_columns(tmp_path / "t.txt") and not has_columns(tmp_path)

@@ -118,7 +118,8 @@ def _extractor(arguments, kind, found):
     y = None
     if maker.learns_from == "labels":
         y = np.concatenate([_labels(arguments, place.y) for place in places])
-    return fit_extractor(maker, maker.make(arguments).set_params(**here), items, y)
+    extractor = maker.make(arguments).set_params(**here)
+    return fit_extractor(arguments.extractor, extractor, items, y, rows_follow=not arguments.fit_on)
 
 
 def _labels(arguments, y):

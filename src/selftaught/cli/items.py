@@ -72,21 +72,23 @@ def check_places(places, written, cache=None, *, is_table=False):
                 raise UsageError(f"{path} lies in {place}, and would count among what is found there next time.")
 
 
-def fit_extractor(maker, extractor, items, y=None):
-    """Fit an extractor; what it cannot read is named when the rows are made."""
-    with progress("fitting the extractor"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="words are learned without")
-        return maker.fit(extractor, items, y)
+def fit_extractor(name, extractor, items, y=None, *, rows_follow=True):
+    """Fit an extractor; where rows of the same items follow, it is then that those it cannot read are named."""
+    with progress(f"fitting {name}"), warnings.catch_warnings():
+        if rows_follow:
+            warnings.filterwarnings("ignore", message="words are learned without")
+        return MAKERS[name].fit(extractor, items, y)
 
 
 def rows_of(place, found, extractor, unread):
     """Return the rows (n_kept, d) of the items that can be read, and these items."""
-    with progress(f"reading {place}"):
+    with progress("making rows"):
         extracted = extractor.extract(found.items)
     unread.add(found.items, extracted.problems)
     if not len(extracted.kept):
         unread.tell()
-        raise ValueError(f"none of the {len(found.items)} items of {place} can be read: see {unread.report}.")
+        what = extractor.items_are
+        raise ValueError(f"none of the {len(found.items)} {what} of {place} can be read: see {unread.report}.")
     return np.asarray(extracted.X), found.take(extracted.kept)
 
 
@@ -105,9 +107,9 @@ def read_item_problem(arguments):
     unread = Unread(arguments.out)
     extractor = maker.make(arguments).set_params(cache=arguments.cache, n_jobs=arguments.jobs)
     if maker.learns_from == "labels":
-        fit_extractor(maker, extractor, target.items, _classes(target, arguments.target))
+        fit_extractor(arguments.features, extractor, target.items, _classes(target, arguments.target))
     else:
-        fit_extractor(maker, extractor, [*target.items, *source.items])
+        fit_extractor(arguments.features, extractor, [*target.items, *source.items])
     X, target = rows_of(arguments.target, target, extractor, unread)
     X_source, source = rows_of(arguments.source, source, extractor, unread)
     unread.tell()

@@ -122,12 +122,13 @@ def selection_columns(classifier, ids):
 
 
 def _provenance(arguments, classifier):
+    text = {} if arguments.text is None else {"text": arguments.text}
     return Provenance(
         method=arguments.method,
         seed=arguments.seed,
         inputs={part: _hash_place(getattr(arguments, part)) for part in ("target", "source")},
         verdict=classifier.transfer_.reason,
-        columns=dict(label=arguments.label, id=arguments.id, drop=list(arguments.drop), text=arguments.text),
+        columns=dict(label=arguments.label, id=arguments.id, drop=list(arguments.drop)) | text,
     )
 
 
