@@ -3,7 +3,8 @@
     items -> what the network sees (`ImageInput`, `TextInput`) -> its answer -> one row each
 
 Each of ``n_jobs`` threads prepares and computes batches of its own, with one thread of the network's: on two cores
-this was faster than one batch at a time on both, since preparing and small layers gain nothing from a second thread.
+this was faster than one batch at a time on both for all but VGG-19, where it made little difference: preparing and
+small layers gain nothing from a second thread.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["MOBILENET_V2_WEIGHTS", "PretrainedFeatures", "VGG19_WEIGHTS", "WEIGH
 PUBLISHED = "https://download.pytorch.org/models"
 
 # torchvision gives the first 8 digits of the sha256 in the name. The rest of MobileNetV2's, and its size, were computed
-# from the file; those of VGG-19 are what others publish, two independently, and we have not had the file.
+# from the file; those of VGG-19 stand in two unrelated public repositories, and we have not had the file.
 VGG19_WEIGHTS = RemoteFile(
     collection="weights",
     name="vgg19-dcbb9e9d.pth",
