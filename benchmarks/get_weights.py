@@ -46,7 +46,7 @@ def get(package, files, folder):
     print(package, flush=True)
     with tempfile.TemporaryDirectory() as passing:
         form = ["--no-binary", ":all:"] if package.startswith(SOURCE_ONLY) else ["--only-binary", ":all:"]
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation", *form]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *form]
         subprocess.run([*command, "--dest", passing, package], check=True)
         (archive,) = Path(passing).iterdir()
         for name in files:
