@@ -33,6 +33,7 @@ __all__ = [
     "reconstruct",
     "spectral_start",
     "unpack",
+    "value_and_gradient",
 ]
 
 BLOCK_BYTES = 2**19
@@ -135,6 +136,12 @@ def objective_and_gradient(theta, X, aim, laplacian=None, *, gamma=0.0):
     value : float
     gradient : ndarray, float64, shaped like theta
     """
+    value, gradient = value_and_gradient(theta, X, aim, laplacian, gamma=gamma)
+    return value, gradient.astype(np.float64, copy=False)
+
+
+def value_and_gradient(theta, X, aim, laplacian=None, *, gamma=0.0):
+    """Return `objective_and_gradient` with the gradient in the dtype of X."""
     d, dtype = X.shape[1], X.dtype
     auto = unpack(theta, d, dtype)
     gradient = np.zeros(theta.size, dtype)
@@ -160,7 +167,7 @@ def objective_and_gradient(theta, X, aim, laplacian=None, *, gamma=0.0):
         D2_rows *= rate
     np.matmul(D2.T, X, out=g.W1)
     g.b1[...] = D2.sum(axis=0)
-    return float(value), gradient.astype(np.float64, copy=False)
+    return float(value), gradient
 
 
 def _output_error(Z, auto, target, pull):

@@ -24,11 +24,16 @@ import numpy as np
 from scipy import sparse
 
 from .group_lasso import relative_gap, row_norms, solve_group_lasso
+from .wide_group_lasso import solve_wide_group_lasso
 
 __all__ = ["MappingSolution", "lam_max", "lengths_around", "map_source", "row_blocks", "solve_mapping"]
 
 BLOCK_BYTES = 2**24
 FIRST_ROWS = 100
+# Below this share of the hardest pull most rows take part, and sets that grow by and by are solved in vain.
+SMALL_ALPHA = 2e-3
+MANY_ROWS = 3000
+SMALL_SET = 500
 MAX_PASSES = 50
 NEARLY = 0.98
 
@@ -192,7 +197,7 @@ def _solve_in_working_set(problem, tol, pull, norms):
     while gap > tol and n_passes < MAX_PASSES and not stalled and len(working.rows):
         # A set that still lacks rows deserves no more accuracy than it can keep.
         inner_tol = max(tol / 2, min(gap, 1.0) / 50) if lacking else tol / 2
-        solved = solve_group_lasso(working.G, working.Q, alpha, response_square, eta=eta, last=solved, tol=inner_tol)
+        solved = working.solve(eta, solved, inner_tol)
         rows, B, R = working.rows[solved.rows], solved.B, Y - solved.B.T @ working.X[solved.rows]
         pull, previous = _scan(problem, R), gap
         gap = relative_gap(np.vdot(R, R), np.vdot(R, Y), pull.max(), row_norms(B).sum(), alpha)
@@ -206,28 +211,53 @@ def _solve_in_working_set(problem, tol, pull, norms):
 
 
 def _first_rows(pull, alpha, norms):
-    """Return the first working set: the start's rows and the rows that pull hardest."""
-    hardest = np.argsort(-pull, kind="stable")[:FIRST_ROWS]
+    """Return the first working set: the start's rows and the rows that pull hardest, many where alpha is so small."""
+    n_first = FIRST_ROWS if norms is not None or alpha > SMALL_ALPHA * pull.max(initial=0) else MANY_ROWS
+    hardest = np.argsort(-pull, kind="stable")[:n_first]
     hardest = hardest[pull[hardest] > alpha]
     return hardest if norms is None else np.union1d(hardest, np.flatnonzero(norms))
 
 
 class _WorkingSet:
-    """Some rows of the pool in standard form, ``X`` (k, d), with their inner products ``G`` (k, k) and ``Q`` (k, T)."""
+    """Some rows of the pool in standard form, ``X`` (k, d), and how to solve the problem on them alone.
+
+    Up to as many rows as features it is solved in inner products, ``G`` (k, k) and ``Q`` (k, T), and so are small sets;
+    larger ones in the features themselves.
+    """
 
     def __init__(self, problem, rows):
         self._problem, self.rows = problem, rows
         self.X = _standard_rows(problem, rows)
-        self.G, self.Q = self.X @ self.X.T, self.X @ problem.Y.T
+        self._G = self._Q = None
+
+    @property
+    def _is_wide(self):
+        return len(self.rows) > max(self.X.shape[1], SMALL_SET)
+
+    def solve(self, eta, last, tol):
+        """Solve to a relative gap; ``eta`` guesses the norms of the first rows, ``last`` is the solution before."""
+        alpha, Y = self._problem.alpha, self._problem.Y
+        known = eta if last is None else last.eta
+        start = np.concatenate([known, np.zeros(len(self.rows) - len(known))])
+        if self._is_wide:
+            return solve_wide_group_lasso(self.X, Y, alpha, eta=start, tol=tol)
+        if self._G is None:
+            self._G, self._Q = self.X @ self.X.T, self.X @ Y.T
+        if last is not None and last.inverse is None:
+            last = None
+        return solve_group_lasso(self._G, self._Q, alpha, float(np.vdot(Y, Y)), eta=start, last=last, tol=tol)
 
     def replace(self, kept, joining):
         """Go on with the rows at the positions ``kept`` and new rows of the pool, of which alone products are taken."""
         X = _standard_rows(self._problem, joining)
-        across = self.X[kept] @ X.T
-        self.G = np.block([[self.G[np.ix_(kept, kept)], across], [across.T, X @ X.T]])
+        if self._G is not None and len(kept) + len(joining) <= X.shape[1]:
+            across = self.X[kept] @ X.T
+            self._G = np.block([[self._G[np.ix_(kept, kept)], across], [across.T, X @ X.T]])
+            self._Q = np.concatenate([self._Q[kept], X @ self._problem.Y.T])
+        else:
+            self._G = self._Q = None
         self.rows = np.concatenate([self.rows[kept], joining])
         self.X = np.concatenate([self.X[kept], X])
-        self.Q = np.concatenate([self.Q[kept], X @ self._problem.Y.T])
 
 
 def _joining_rows(pull, alpha, live):
