@@ -196,6 +196,7 @@ def _solve_in_working_set(problem, tol, pull, norms):
     solved = None
     while gap > tol and n_passes < MAX_PASSES and not stalled and len(working.rows):
         # A set that still lacks rows deserves no more accuracy than it can keep.
+        lacking = lacking and len(working.rows) < len(pull)
         inner_tol = max(tol / 2, min(gap, 1.0) / 50) if lacking else tol / 2
         solved = working.solve(eta, solved, inner_tol)
         rows, B, R = working.rows[solved.rows], solved.B, Y - solved.B.T @ working.X[solved.rows]

@@ -103,7 +103,8 @@ class _State:
         rows = np.flatnonzero((self.eta > 0) | (self.size > 1 + 1e-9))
         unit = np.where(self.eta[rows] > 0, self.eta[rows], 1.0)
         part, pull = X[rows].astype(np.float32), (unit[:, None] * self.c[rows]).astype(np.float32)
-        H = (part @ self.inverse.astype(np.float32)) @ part.T
+        part = part @ np.linalg.cholesky(self.inverse).astype(np.float32)
+        H = part @ part.T  # a matrix times its own transpose costs half a product
         H *= pull @ pull.T
         H[np.diag_indices_from(H)] *= 1 + RIDGE
         H[np.diag_indices_from(H)] += np.finfo(np.float32).tiny
