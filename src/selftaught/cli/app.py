@@ -12,12 +12,12 @@ import sys
 
 from selftaught import TransferRefused, __version__
 
-from . import apply, demo, features, learn
+from . import apply, demo, features, learn, paper
 from .terminal import UsageError
 
 __all__ = ["main"]
 
-COMMANDS = (demo, learn, apply, features)
+COMMANDS = (demo, learn, apply, features, paper)
 USAGE, REFUSED, BAD_DATA, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
 
 

@@ -108,7 +108,9 @@ def solve_relevance(
     max_inner=50,
     history=20,
     tol=1e-4,
+    gtol=0.0,
     start=None,
+    laplacian=None,
     random_state=None,
     on_round=None,
 ):
@@ -137,8 +139,14 @@ def solve_relevance(
         Updates that L-BFGS remembers.
     tol : float, default 1e-4
         Relative fall of the objective at which to stop, and relative duality gap of every A-step.
-    start : sparse, shape (n_source, n_target), optional
-        A mapping to warm-start the first A-step. The A-step is convex, so it changes the time and not the answer.
+    gtol : float, default 0.0
+        Largest entry of the autoencoder's gradient at which a theta-step ends before ``max_inner`` iterations.
+    start : RelevanceSolution or sparse, shape (n_source, n_target), optional
+        A solution of a neighbouring problem (another ``lam``, ``gamma`` or ``mu``): autoencoder and mapping go on from
+        it, and the first A-step is onto its reconstructions. Or a mapping alone to warm-start the first A-step, which
+        is convex, so that this changes the time and not the answer.
+    laplacian : sparse, shape (n, n), optional
+        The graph, where it is at hand.
     random_state : int, RandomState or None
     on_round : callable, optional
         Called after every round with its number and the objective.
@@ -152,13 +160,18 @@ def solve_relevance(
     clock = _Clock()
     X = np.concatenate([X_source, X_target])
     c, w = mapping_frame(X_source, X_target, center=center, normalize=normalize)
-    laplacian = knn_laplacian(X, n_neighbors, metric) if gamma else sparse.csr_array((len(X), len(X)), dtype=X.dtype)
+    if laplacian is None:
+        laplacian = knn_laplacian(X, n_neighbors, metric) if gamma else sparse.csr_array((len(X),) * 2, dtype=X.dtype)
     clock.lap("graph")
-    begin = spectral_start if init == "spectral" else random_start
-    autoencoder = begin(X, n_hidden, check_random_state(random_state))
+    if isinstance(start, RelevanceSolution):
+        autoencoder, aimed_at = start.autoencoder, reconstruct(X_target, start.autoencoder)
+        start = start.mapping
+    else:
+        begin = spectral_start if init == "spectral" else random_start
+        autoencoder, aimed_at = begin(X, n_hidden, check_random_state(random_state)), X_target
     clock.lap("start")
     frame = dict(center=c, row_weights=w)
-    step = solve_mapping(X_source, X_target, lam=lam, mu=mu, tol=tol, start=start, **frame)
+    step = solve_mapping(X_source, aimed_at, lam=lam, mu=mu, tol=tol, start=start, **frame)
     clock.lap("mapping")
 
     def value():
@@ -170,7 +183,7 @@ def solve_relevance(
     path, converged = [value()], False
     while len(path) <= max_outer and not converged:
         aim = blend_aim(X, map_source(step.mapping, X_source, c), mu)
-        autoencoder = _theta_step(autoencoder, X, aim, laplacian, gamma, max_inner, history)
+        autoencoder = _theta_step(autoencoder, X, aim, laplacian, gamma, max_inner, history, gtol)
         clock.lap("autoencoder")
         step = _a_step(X_source, reconstruct(X_target, autoencoder), step, lam, mu, tol, frame)
         clock.lap("mapping")
@@ -215,7 +228,7 @@ def mapping_frame(X_source, X_target, *, center=True, normalize=True):
     return c, np.maximum(lengths, LEAST_LENGTH * typical) if typical > 0 else np.ones(len(X_source))
 
 
-def _theta_step(autoencoder, X, aim, laplacian, gamma, max_inner, history):
+def _theta_step(autoencoder, X, aim, laplacian, gamma, max_inner, history, gtol):
     """Lower the smooth part by L-BFGS; the best point seen is kept, so it never rises."""
     best = _Best(pack(autoencoder))
 
@@ -224,7 +237,7 @@ def _theta_step(autoencoder, X, aim, laplacian, gamma, max_inner, history):
         best.offer(theta, value)
         return value, gradient
 
-    options = dict(maxcor=history, maxiter=max_inner, maxfun=2 * max_inner, ftol=0.0, gtol=0.0)
+    options = dict(maxcor=history, maxiter=max_inner, maxfun=2 * max_inner, ftol=0.0, gtol=gtol)
     optimize.minimize(value_and_gradient, best.theta, jac=True, method="L-BFGS-B", options=options)
     return unpack(best.theta, X.shape[1], X.dtype)
 
