@@ -1,4 +1,4 @@
-"""A protocol that runs in seconds: a made-up collection in the files of Caltech-101, and units that count themselves."""
+"""A protocol that runs in seconds: a made-up collection like Caltech-101, and units that count themselves."""
 
 import csv
 import os

@@ -51,7 +51,7 @@ def test_a_broken_unit_is_recorded_and_the_rest_goes_on(tmp_path):
     assert begun(tmp_path)["3"] == 2 and len(read_records(tmp_path / "out")) == 18
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_three_times_it_ends_where_an_uninterrupted_run_ends(tmp_path, n_jobs):
     calm, hurried = tmp_path / "calm", tmp_path / "hurried"
     calm.mkdir()
@@ -82,8 +82,9 @@ def wait_for(happens, process, seconds=60):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_the_whole_machinery_on_a_small_collection(tmp_path, monkeypatch):
-    """Units of real methods: the same records whether one unit is done at a time or two, and for the test as for folds."""
+    # Units of real methods: the same records whether one unit is done at a time or two, for the test as for folds.
     write_collection(tmp_path / "data")
     units = [
         unit

@@ -25,8 +25,16 @@ def add_parser(subparsers):
         "started again with the same --out, it goes on with what is missing.",
     )
     paper.add_argument("--data", type=Path, metavar="DIR", help="folder with caltech101/, imdb/ and tweets/")
-    paper.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records, tables and figures (default: results)")  # fmt: skip
-    paper.add_argument("--datasets", type=_names(DATASETS), metavar="A,B", help=f"of {', '.join(DATASETS)} (default: all)")  # fmt: skip
+    paper.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="records, tables and figures (default: results)",
+    )
+    paper.add_argument(
+        "--datasets", type=_names(DATASETS), metavar="A,B", help=f"of {', '.join(DATASETS)} (default: all)"
+    )
     paper.add_argument("--methods", type=_names(METHODS), metavar="A,B", help=f"of {', '.join(METHODS)} (default: all)")
     paper.add_argument("--splits", type=_numbers, metavar="1,2", help="columns of the tables, from 1 (default: all)")
     paper.add_argument(

@@ -27,13 +27,14 @@ ALL = 2**62  # more source rows than there are: all of them
 @dataclass(frozen=True)
 class Choice:
     """A setting and what it is worth: accuracy and mean F1 on the test, in [0, 1], and for an honest choice the
-    accuracy on the folds that it was chosen by."""
+    accuracy on the folds that it was chosen by.
+    """
 
     accuracy: float
     f1: float
     size: int
     params: dict
-    on_folds: float | None = None
+    on_folds: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def gather(records, select):
 def oracle(curves):
     """Return the best choice with the test's labels in sight, or None where there are no records."""
     best = None
-    for size, key, record in _settings(curves.test):
+    for size, _, record in _settings(curves.test):
         accuracy, f1 = _at(record, "correct", size) / record["n_test"], _at(record, "f1", size)
         if best is None or accuracy > best.accuracy + 1e-12:
             best = Choice(accuracy, f1, min(size, record["sizes"][-1]), record["params"])
@@ -73,14 +74,13 @@ def honest(curves):
     complete = {key: records for key, records in curves.folds.items() if len(records) == N_FOLDS and key in curves.test}
     if not complete or len(complete) < len(curves.test):
         return None
-    best, chosen = -1.0, None
+    best = None
     for size, key, record in _settings({key: curves.test[key] for key in complete}):
-        accuracy = float(np.mean([_at(fold, "correct", size) / fold["n_test"] for fold in complete[key]]))
-        if accuracy > best + 1e-12:
-            best, chosen = accuracy, (size, record)
-    size, record = chosen
-    accuracy, f1 = _at(record, "correct", size) / record["n_test"], _at(record, "f1", size)
-    return Choice(accuracy, f1, min(size, record["sizes"][-1]), record["params"], best)
+        on_folds = float(np.mean([_at(fold, "correct", size) / fold["n_test"] for fold in complete[key]]))
+        if best is None or on_folds > best.on_folds + 1e-12:
+            accuracy, f1 = _at(record, "correct", size) / record["n_test"], _at(record, "f1", size)
+            best = Choice(accuracy, f1, min(size, record["sizes"][-1]), record["params"], on_folds)
+    return best
 
 
 def _settings(records):

@@ -28,7 +28,7 @@ __all__ = [
 
 N_FOLDS = 3
 
-# The grid of the paper. Its printed update solves for half of lambda (erratum E2), so lambda is halved where it is used.
+# The paper's grid. Its printed update solves for half of lambda (erratum E2), so lambda is halved where it is used.
 N_HIDDEN = (10, 50, 100, 200)
 LAMS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 GAMMAS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)

@@ -61,11 +61,11 @@ class TextFeatures:
 
 
 def sentence_features():
-    """Return the features of `selftaught.features.SentenceCNN`."""
-    from selftaught.features import SentenceCNN  # needs torch
+    """Return the features of `SentenceCNN`, with the vectors that `load_word_vectors` finds by itself."""
+    from ..features import SentenceCNN, load_word_vectors
 
     def fit(texts, y, seed):
-        return SentenceCNN(random_state=seed).fit(list(texts), y).transform
+        return SentenceCNN(load_word_vectors(), random_state=seed).fit(list(texts), y).transform
 
     return TextFeatures(fit)
 

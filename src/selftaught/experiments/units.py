@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -37,7 +38,7 @@ from ..relevance import encode, knn_laplacian, lam_max, mapping_frame, solve_map
 from ..scaling import fit_scaling
 from .protocol import AGGREGATES, BANDWIDTH_SCALES, L2S, LAMS, OUR_L2S, RANDOM_SEEDS, SHARES, Unit, curve_sizes
 from .softmax_curves import published_coefs, ridge_coefs
-from .splits import load_part
+from .splits import Part, load_part
 
 __all__ = ["Place", "compute"]
 
@@ -45,10 +46,11 @@ FORMS = ("published", "ours")
 KINDS = ("Soft", "Hard", "Uniform")
 # The first lambda of a path gets the 400 iterations of the paper, in two rounds; from there on the autoencoder goes
 # along. The mapping is solved to TOL, where the published reweighting is at 2 % after 20 of its iterations.
-FIRST_ROUNDS, NEXT_ROUNDS = dict(max_outer=2, max_inner=200), dict(max_outer=1, max_inner=50)
+FIRST_ROUNDS: dict[str, Any] = dict(max_outer=2, max_inner=200)
+NEXT_ROUNDS: dict[str, Any] = dict(max_outer=1, max_inner=50)
 TOL = 5e-3
-PUBLISHED = dict(mu=1.0, center=False, normalize=False, init="random", history=100, gtol=1e-5, tol=TOL)
-OURS = dict(init="spectral", max_outer=2, max_inner=5)
+PUBLISHED: dict[str, Any] = dict(mu=1.0, center=False, normalize=False, init="random", history=100, gtol=1e-5, tol=TOL)
+OURS: dict[str, Any] = dict(init="spectral", max_outer=2, max_inner=5)
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,11 @@ class _Rows:
 class _Prepared:
     """A part with what its units share: scaled rows, both frames, the graph."""
 
-    part: object
-    scaling: object
+    part: Part
+    scaling: Any
     source: np.ndarray
     target: np.ndarray
-    laplacian: object
+    laplacian: Any
 
     def rows(self, form):
         """Return the rows in one of the FORMS."""
@@ -118,8 +120,8 @@ def _prepare(place, dataset, split, seed, fold):
 def _rows(prepared, form):
     part = prepared.part
     frame = fit_frame(prepared.scaling, SourcePool(part.X_source), part.X, unit=form == "ours")
-    parts = (frame.apply(X) for X in (part.X, part.X_source, part.X_test))
-    return _Rows(form, *parts, np.eye(part.n_classes)[part.y], part.y_test)
+    target, source, test = (frame.apply(X) for X in (part.X, part.X_source, part.X_test))
+    return _Rows(form, target, source, test, np.eye(part.n_classes)[part.y], part.y_test)
 
 
 # --- records
@@ -147,7 +149,7 @@ def _timed(work: Iterator[list[_Measured]]):
 
 
 def _record(unit, measured, n_test, seconds):
-    record = dict(
+    record: dict[str, Any] = dict(
         dataset=unit.dataset,
         split=unit.split,
         seed=unit.seed,
@@ -190,7 +192,7 @@ def _curves(rows, l2, relevance, label_sets, ranking=None):
     weights = (relevance / max(relevance.max(initial=0), np.finfo(float).tiny))[order]
     along = _fits(l2, rows.target, rows.targets, rows.source[order], weights, label_sets[:, order], sizes)
     scores = [[_score(rows, coef) for coef in coefs] for coefs in along]
-    return sizes, list(zip(*scores, strict=True))
+    return sizes, [list(each) for each in zip(*scores, strict=True)]
 
 
 def _fits(l2, *problem):
