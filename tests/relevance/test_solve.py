@@ -483,7 +483,7 @@ def test_errors_say_what_is_allowed(rng):
 
 def test_a_solution_as_start_goes_on_where_it_ended(rng):
     X = 0.1 + 0.8 * rng.random((40, 6))
-    how = dict(lam=0.02, gamma=1e-3, n_hidden=3, random_state=0, tol=1e-6)
+    how: dict[str, Any] = dict(lam=0.02, gamma=1e-3, n_hidden=3, random_state=0, tol=1e-6)
     first = solve_relevance(X[:30], X[30:], max_outer=2, **how)
     onward = solve_relevance(X[:30], X[30:], max_outer=2, start=first, laplacian=first.laplacian, **how)
     assert onward.objective_path[0] <= first.objective_path[-1] * (1 + 1e-5), "the mapping was solved to a gap of tol"
